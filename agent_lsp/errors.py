@@ -1,0 +1,46 @@
+"""The error tree. A denial is a value, not an error.
+
+AgentLspError            what the human should hear; fronts render it
+├── ConfigurationError   wrong settings or usage (exit code 2)
+│   └── HookContractError    a hook broke the typed contract (section A of the specification)
+├── TranscriptError      a history in an order that no model server accepts
+├── ModelError           the model endpoint failed or refused
+└── AgentLimitError      a run ended at a limit
+ToolError                what the model should hear; becomes an error result in ``agent/calls.py`` alone
+"""
+
+
+class AgentLspError(Exception):
+    """What the human should hear: what happened, where, and what to do next."""
+
+
+class ConfigurationError(AgentLspError):
+    """Settings or usage that cannot work; nothing has been run."""
+
+
+class HookContractError(ConfigurationError):
+    """A hook, or its registration, broke the typed contract."""
+
+
+class TranscriptError(AgentLspError):
+    """A message that would leave tool calls and tool results unpaired."""
+
+
+class ModelError(AgentLspError):
+    """The model endpoint could not be reached, refused the request, or broke the stream."""
+
+
+class AgentLimitError(AgentLspError):
+    """A run ended at one of its limits; the history is paired and the next prompt works."""
+
+
+class ToolError(Exception):
+    """A failure that the model can act on.
+
+    ``code`` is a snake_case word, ``message`` one or more sentences; the model reads ``Error [code]: message``.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message

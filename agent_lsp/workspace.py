@@ -1,0 +1,92 @@
+"""Where the agent works: the roots, how a path is judged against them, and the text that an editor holds.
+
+Invariant: a ResolvedPath is absolute and free of symbolic links at the time of the check; ``inside`` is true only
+if it lies in a root after resolving (F23). Tools get resolved paths, never the model's own spelling.
+"""
+
+import enum
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from agent_lsp.errors import ConfigurationError, ToolError
+
+
+class Access(enum.Enum):
+    """What a tool does to the world; a rule group and a mode speak about these."""
+
+    READ = "read"
+    WRITE = "write"
+    EXECUTE = "execute"
+    NETWORK = "network"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolvedPath:
+    """A path after resolving: ``path`` for the system, ``display`` for people and rules.
+
+    ``display`` is relative to the first root with forward slashes where that root holds it, else absolute.
+    """
+
+    path: Path
+    display: str
+    inside: bool
+
+
+class Workspace:
+    """One or more root directories; the first is the working directory of programs."""
+
+    def __init__(self, root: Path, *, additional: tuple[Path, ...] = ()) -> None:
+        self.roots = tuple(self._existing_directory(path) for path in (root, *additional))
+        self.root = self.roots[0]
+
+    @staticmethod
+    def _existing_directory(path: Path) -> Path:
+        if not path.is_dir():
+            raise ConfigurationError(f"Workspace folder does not exist: {path}")
+        return path.resolve()
+
+    def resolve(self, spelling: str) -> ResolvedPath:
+        """Resolve the model's spelling of a path, relative ones against the first root.
+
+        Raises ToolError ``invalid_path`` for what no system call takes: an empty path, a NUL, a link that loops.
+        """
+        if not spelling or "\0" in spelling:
+            raise ToolError("invalid_path", "Path must not be empty or contain NUL characters")
+        try:
+            path = Path(os.path.realpath(self.root / Path(spelling).expanduser()))
+        except (OSError, RuntimeError, ValueError) as error:
+            raise ToolError("invalid_path", f"Path cannot be resolved: {spelling} ({error})") from error
+        return ResolvedPath(path=path, display=self._display(path), inside=self.contains(path))
+
+    def contains(self, path: Path) -> bool:
+        """Whether an already resolved path is a root or lies below one, compared by component."""
+        return any(path == root or root in path.parents for root in self.roots)
+
+    def _display(self, path: Path) -> str:
+        return path.relative_to(self.root).as_posix() if self.root in (path, *path.parents) else path.as_posix()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """An open document's text. ``unsaved`` says that it differs from the file on disk."""
+
+    text: str
+    version: int
+    unsaved: bool
+
+
+class Documents(Protocol):
+    """What the editor holds in memory; unsaved text is what tools read (F34)."""
+
+    def get(self, path: Path) -> Document | None:
+        """The open document of a resolved path, or None where the editor has none."""
+        ...
+
+
+class NoDocuments:
+    """The Documents of a front without an editor."""
+
+    def get(self, path: Path) -> Document | None:
+        return None
