@@ -1,11 +1,18 @@
 """argv → front, imported lazily."""
 
+import sys
+
 
 def main() -> int:
-    """The console script."""
+    """The console script; returns the exit code (A69)."""
+    if sys.argv[1:] == ["--version"]:  # answered without argparse: scripts ask this often, and it should cost nothing
+        from agent_lsp import __version__
+
+        sys.stdout.write(f"agent-lsp {__version__}\n")
+        return 0
     from agent_lsp.cli import run_command_line
 
-    return run_command_line()
+    return run_command_line(sys.argv[1:])
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ AgentLspError            what the human should hear; fronts render it
 │   └── HookContractError    a hook broke the typed contract (section A of the specification)
 ├── TranscriptError      a history in an order that no model server accepts
 ├── ModelError           the model endpoint failed or refused
+│   └── ContextOverflow      the history does not fit the model; compacting it helps, sending it again does not
 └── AgentLimitError      a run ended at a limit
 ToolError                what the model should hear; becomes an error result in ``agent/calls.py`` alone
 """
@@ -28,6 +29,10 @@ class TranscriptError(AgentLspError):
 
 class ModelError(AgentLspError):
     """The model endpoint could not be reached, refused the request, or broke the stream."""
+
+
+class ContextOverflow(ModelError):
+    """The request is longer than the model's context; the same request never succeeds (F53)."""
 
 
 class AgentLimitError(AgentLspError):

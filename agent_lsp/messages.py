@@ -148,8 +148,7 @@ class Transcript(Sequence[ChatMessage]):
         self._messages: list[ChatMessage] = []
         self._open: list[str] = []
         self._in_tool_phase = False
-        for message in messages:
-            self.append(message)
+        self.extend(*messages)
 
     def append(self, message: ChatMessage) -> None:
         if isinstance(message, ToolMessage):
@@ -163,6 +162,11 @@ class Transcript(Sequence[ChatMessage]):
             self._open = ids
             self._in_tool_phase = bool(ids)
         self._messages.append(message)
+
+    def extend(self, *messages: ChatMessage) -> None:
+        """Append several messages, in order."""
+        for message in messages:
+            self.append(message)
 
     def _answer(self, call_id: str) -> None:
         if not self._in_tool_phase:

@@ -4,6 +4,8 @@ Invariant: a PreparedCall's arguments are deeply frozen, and only ``Tool.prepare
 that has been validated; a rewrite is prepared again (A34, A39).
 """
 
+import inspect
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -63,18 +65,21 @@ class Tool(Generic[P]):
     @property
     def schema(self) -> ToolSchema:
         """The description and the plain JSON Schema that servers get."""
-        return ToolSchema(
-            name=self.name, description=(self.params.__doc__ or "").strip(), parameters=parameters_schema(self.params)
-        )
+        description = inspect.cleandoc(self.params.__doc__ or "")
+        return ToolSchema(name=self.name, description=description, parameters=parameters_schema(self.params))
 
     def validate(self, arguments: JsonObject) -> P:
-        """Parse arguments strictly. Raises ToolError ``invalid_arguments`` that names each field and reason (A9)."""
+        """Parse arguments strictly. Raises ToolError ``invalid_arguments`` that names each field and reason (A9).
+
+        As JSON, because there an array is what a tuple field takes, and messages speak of arrays and objects.
+        """
         try:
-            return self.params.model_validate(thaw(arguments))
+            return self.params.model_validate_json(json.dumps(thaw(arguments), allow_nan=False))
         except ValidationError as error:
-            raise ToolError(
-                "invalid_arguments", f"Tool arguments failed schema validation: {explain(error)}"
-            ) from error
+            reason = explain(error)
+        except (TypeError, ValueError) as error:  # a rewrite may hold what JSON cannot
+            reason = f"arguments: {error}"
+        raise ToolError("invalid_arguments", f"Tool arguments failed schema validation: {reason}")
 
     def prepare(self, call_id: str, arguments: JsonObject) -> "PreparedCall":
         """Validate and freeze. Raises ToolError ``invalid_arguments``."""
@@ -135,7 +140,8 @@ def _plain(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
         node = {**definitions[node["$ref"].rsplit("/", 1)[-1]], **node}
     options = [option for option in node.get("anyOf", ()) if option != {"type": "null"}]
     if len(options) == 1:
-        node = {**options[0], **{key: value for key, value in node.items() if key not in ("anyOf", "default")}}
+        rest = {key: value for key, value in node.items() if key not in ("anyOf", "default")}
+        return _plain({**options[0], **rest}, definitions)
     plain = {key: value for key, value in node.items() if key not in ("title", "$defs", "$ref")}
     if "properties" in plain:
         plain["properties"] = {name: _plain(child, definitions) for name, child in plain["properties"].items()}

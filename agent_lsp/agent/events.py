@@ -1,0 +1,201 @@
+"""The one event stream (R18): a closed union of frozen values, in the order in which things happen.
+
+The stderr log, the editor, the transcript and the JSON output are subscribers; nothing reads them back.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from agent_lsp.messages import JsonObject, JsonValue, ToolResult, Usage
+
+StopReason: TypeAlias = Literal["completed", "stopped_by_hook", "limit", "cancelled", "failed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnStarted:
+    """A prompt was accepted."""
+
+    prompt: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextDelta:
+    """A streamed piece of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasoningDelta:
+    """A streamed piece of the model's reasoning."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRetry:
+    """The model request failed in a way that passes; what was streamed of it is void. ``delay`` is in seconds."""
+
+    attempt: int
+    delay: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssistantReplied:
+    """The model's answer is complete and in history."""
+
+    content: str
+    tool_calls: tuple[str, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookReached:
+    """The run is at a hook position; ``outcome`` is ``ok`` or ``error`` after a tool (A66)."""
+
+    event: str
+    tool: str | None = None
+    outcome: Literal["ok", "error"] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookActed:
+    """A hook or guard changed the course of a call; never silent (C7, C8)."""
+
+    phase: str
+    tool: str | None
+    call_id: str | None
+    action: str
+    fired_by: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookFailed:
+    """A hook broke its contract or raised; ``handler_ran`` says whether the tool's effect has happened (A57)."""
+
+    phase: str
+    tool: str
+    call_id: str
+    error: str
+    handler_ran: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PermissionDecided:
+    """The policy's verdict on the final arguments (A67)."""
+
+    tool: str
+    call_id: str
+    behavior: str
+    source: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalRequested:
+    """A human is being asked."""
+
+    id: str
+    tool: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalResolved:
+    """The human answered."""
+
+    id: str
+    allowed: bool
+    scope: str
+    feedback: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolStarted:
+    """A handler starts, on these arguments."""
+
+    tool: str
+    call_id: str
+    arguments: JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolOutput:
+    """A piece of live output from a running handler."""
+
+    call_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolFinished:
+    """A call is answered; ``phase`` is the stage that answered it (A57)."""
+
+    tool: str
+    call_id: str
+    result: ToolResult
+    phase: str
+    handler_ran: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnFinished:
+    """The prompt has ended. ``text`` is the final answer; ``error`` is what the human should hear otherwise."""
+
+    stop_reason: StopReason
+    text: str = ""
+    usage: Usage = field(default_factory=Usage)
+    error: str | None = None
+
+
+AgentEvent: TypeAlias = (
+    TurnStarted
+    | TextDelta
+    | ReasoningDelta
+    | ModelRetry
+    | AssistantReplied
+    | HookReached
+    | HookActed
+    | HookFailed
+    | PermissionDecided
+    | ApprovalRequested
+    | ApprovalResolved
+    | ToolStarted
+    | ToolOutput
+    | ToolFinished
+    | TurnFinished
+)
+
+Emit: TypeAlias = Callable[[AgentEvent], None]
+
+
+def event_name(event: AgentEvent) -> str:
+    """The event's name on the wire: ``ToolStarted`` → ``tool_started``."""
+    return "".join(f"_{char.lower()}" if char.isupper() else char for char in type(event).__name__).lstrip("_")
+
+
+def event_json(event: AgentEvent) -> dict[str, JsonValue]:
+    """An event as a JSON object with its name under ``type``."""
+    return {"type": event_name(event), **{f.name: to_json(getattr(event, f.name)) for f in fields(event)}}
+
+
+def to_json(value: object) -> JsonValue:
+    """Any value that events carry, as plain JSON."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: to_json(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, Enum):
+        return str(value.value)
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(key): to_json(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [to_json(item) for item in value]
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise TypeError(f"not a JSON value: {type(value).__name__}")

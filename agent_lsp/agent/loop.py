@@ -1,0 +1,102 @@
+"""One prompt, from the user's words to the final answer. Invariant: whatever happens, the transcript stays paired."""
+
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from agent_lsp.agent.agent import Agent
+from agent_lsp.agent.calls import ToolRound
+from agent_lsp.agent.events import AssistantReplied, ModelRetry, ReasoningDelta, TextDelta
+from agent_lsp.agent.stop import run_lifecycle_hooks
+from agent_lsp.errors import AgentLimitError, AgentLspError
+from agent_lsp.hooks.contract import HookContext, HookEvent
+from agent_lsp.messages import AssistantMessage, ToolResult, Transcript, Usage, UserMessage
+from agent_lsp.models.base import ModelRequest, ReasoningChunk, Reply, RetryWait, TextChunk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOutcome:
+    """How a run ended in the ordinary way: the final text, and whether a hook ended the tool round (A49)."""
+
+    text: str
+    usage: Usage
+    stopped_by_hook: bool = False
+
+
+async def run_prompt(agent: Agent, transcript: Transcript, prompt: str) -> RunOutcome:
+    """Run one prompt to its end. Raises AgentLimitError, ModelError, or what a prompt or Stop hook raised (A58)."""
+    message = UserMessage(content=prompt)
+    submitted = await run_lifecycle_hooks(
+        agent.hooks, HookContext(event=HookEvent.USER_PROMPT_SUBMIT, message=message), agent.emit
+    )
+    transcript.extend(message, *submitted.additional_context)
+    usage = Usage()
+    stop_hook_active = False
+    for _turn in range(agent.max_turns):
+        reply = await _ask_model(agent, transcript)
+        usage += reply.usage
+        _record(transcript, reply)
+        agent.emit(_replied(reply))
+        if reply.message.tool_calls:
+            last = await ToolRound(agent, transcript, reply.message.tool_calls).run()
+            if last is not None:
+                return RunOutcome(text=last.content, usage=usage, stopped_by_hook=True)
+            continue
+        context = HookContext(event=HookEvent.STOP, history=tuple(transcript), stop_hook_active=stop_hook_active)
+        stopped = await run_lifecycle_hooks(agent.hooks, context, agent.emit)
+        if stopped.force_continue is None:
+            return RunOutcome(text=reply.message.content, usage=usage)
+        transcript.extend(*stopped.additional_context, stopped.force_continue)
+        stop_hook_active = True
+    raise AgentLimitError(f"Agent exceeded max_turns={agent.max_turns}")
+
+
+async def _ask_model(agent: Agent, transcript: Transcript) -> Reply:
+    """One streamed model request."""
+    transcript.require_paired()
+    request = ModelRequest(system=agent.system, messages=transcript, tools=agent.tools.schemas)
+    async with aclosing(agent.model.stream(request)) as stream:
+        async for event in stream:
+            match event:
+                case TextChunk(text=text):
+                    agent.emit(TextDelta(text=text))
+                case ReasoningChunk(text=text):
+                    agent.emit(ReasoningDelta(text=text))
+                case RetryWait():
+                    agent.emit(ModelRetry(attempt=event.attempt, delay=event.delay, reason=event.reason))
+                case Reply():
+                    return event
+                case _:
+                    assert_never(event)
+    raise AgentLspError(f"Model {agent.model.name} ended its stream without a reply")
+
+
+def _record(transcript: Transcript, reply: Reply) -> None:
+    """Put the answer into history, or raise AgentLimitError for one that cannot be acted on (A55, F51)."""
+    message = reply.message
+    match reply.finish_reason:
+        case "length":
+            if message.content or message.tool_calls:
+                transcript.append(message)
+                transcript.close_open_calls(lambda _id: _CUT)
+            raise AgentLimitError("Model output reached the token limit")
+        case "content_filter":
+            if message.content:
+                transcript.append(replace(message, tool_calls=()))
+            raise AgentLimitError("Model response was blocked by the content filter")
+        case "stop" | "tool_calls":
+            if not message.content and not message.tool_calls:
+                raise AgentLimitError("Model stopped without final text or tool calls")
+            transcript.append(message)
+        case _:
+            assert_never(reply.finish_reason)
+
+
+_CUT = ToolResult.error("output_cut", "The call was cut at the token limit and not executed; send smaller pieces")
+
+
+def _replied(reply: Reply) -> AssistantReplied:
+    message: AssistantMessage = reply.message
+    return AssistantReplied(
+        content=message.content, tool_calls=tuple(call.id for call in message.tool_calls), usage=reply.usage
+    )

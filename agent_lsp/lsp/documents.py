@@ -1,0 +1,183 @@
+"""The editor's open documents, mirrored from its notifications.
+
+A document is a list of lines with their endings, so that an edit touches only the lines it is about. Invariant: the
+lines, joined, are the text that the editor holds, and each but the last ends in one of the three line endings that
+the protocol knows (``\\n``, ``\\r\\n``, ``\\r``). What the editor cannot mean is clamped as the protocol says.
+"""
+
+import codecs
+import io
+import logging
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from lsprotocol import types
+
+from agent_lsp.workspace import Document
+
+logger = logging.getLogger(__name__)
+
+LARGEST_COMPARED = 16 * 1024 * 1024
+"""Bytes of a file above which a document just opened is taken to be unchanged, without reading the file."""
+
+_CODE_UNITS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2)}
+
+
+class EditorDocuments:
+    """What the editor holds in memory: the ``Documents`` of the language server."""
+
+    def __init__(self) -> None:
+        self.position_encoding: str = types.PositionEncodingKind.Utf16
+        self._by_uri: dict[str, _OpenDocument] = {}
+
+    def get(self, path: Path) -> Document | None:
+        """The open document of a resolved path; the one opened last where an editor has several."""
+        document = self._find(path)
+        return None if document is None else document.snapshot()
+
+    def uri(self, path: Path) -> str:
+        """The URI of a resolved path: the editor's own spelling where the document is open."""
+        document = self._find(path)
+        return path.as_uri() if document is None else document.uri
+
+    def _find(self, path: Path) -> "_OpenDocument | None":
+        return next((document for document in reversed(self._by_uri.values()) if document.path == path), None)
+
+    def open(self, item: types.TextDocumentItem) -> None:
+        """Take a document that the editor has opened."""
+        self._by_uri.pop(item.uri, None)
+        self._by_uri[item.uri] = _OpenDocument(item)
+
+    def change(
+        self,
+        identifier: types.VersionedTextDocumentIdentifier,
+        changes: Sequence[types.TextDocumentContentChangeEvent],
+    ) -> None:
+        """Apply the editor's changes, in order, each to the outcome of the one before."""
+        document = self._by_uri.get(identifier.uri)
+        if document is None:
+            logger.warning("ignored a change of a document that is not open: %s", identifier.uri)
+            return
+        for change in changes:
+            document.apply(change, self.position_encoding)
+        document.version = identifier.version
+
+    def save(self, uri: str) -> None:
+        """Note that the editor has written the document to disk as it is now."""
+        if (document := self._by_uri.get(uri)) is not None:
+            document.saved = document.text
+
+    def close(self, uri: str) -> None:
+        """Forget a document."""
+        self._by_uri.pop(uri, None)
+
+
+class _OpenDocument:
+    def __init__(self, item: types.TextDocumentItem) -> None:
+        self.uri = item.uri
+        self.path = path_of(item.uri)
+        self.version = item.version
+        self._lines = split_lines(item.text)
+        self._text: str | None = item.text
+        self.saved = item.text if self.path is None else _text_on_disk(self.path, item.text)
+
+    @property
+    def text(self) -> str:
+        if self._text is None:
+            self._text = "".join(self._lines)
+        return self._text
+
+    def snapshot(self) -> Document:
+        return Document(text=self.text, version=self.version, unsaved=self.text != self.saved)
+
+    def apply(self, change: types.TextDocumentContentChangeEvent, encoding: str) -> None:
+        if isinstance(change, types.TextDocumentContentChangeWholeDocument):
+            self._lines, self._text = split_lines(change.text), change.text
+        else:
+            replace(self._lines, change.range, change.text, encoding)
+            self._text = None
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines of a text with their endings; the last one has none and may be empty."""
+    lines = io.StringIO(text, newline="").readlines()
+    if not lines or lines[-1].endswith(("\n", "\r")):
+        lines.append("")
+    return lines
+
+
+def replace(lines: list[str], span: types.Range, text: str, encoding: str) -> None:
+    """Replace a range of the lines by a text, in place; the positions count code units of the encoding."""
+    first, start = _locate(lines, span.start, encoding)
+    last, end = max((first, start), _locate(lines, span.end, encoding))
+    head, tail = lines[first][:start], lines[last][end:]
+    if not head and first > 0 and lines[first - 1].endswith("\r"):  # a \n that follows now belongs to that line's end
+        first -= 1
+        head = lines[first]
+    replacement = split_lines(f"{head}{text}{tail}")
+    if last + 1 < len(lines):
+        replacement.pop()  # the empty piece after the ending of the last line
+    lines[first : last + 1] = replacement
+
+
+def _locate(lines: list[str], position: types.Position, encoding: str) -> tuple[int, int]:
+    if position.line >= len(lines):
+        return len(lines) - 1, len(lines[-1])
+    return position.line, character_index(lines[position.line], position.character, encoding)
+
+
+def character_index(line: str, units: int, encoding: str) -> int:
+    """The index into a line for a count of code units; a count inside a character is that character's start."""
+    content = line.rstrip("\r\n")
+    if content.isascii() or encoding not in _CODE_UNITS:
+        return min(units, len(content))
+    codec, width = _CODE_UNITS[encoding]
+    before = content.encode(codec, "surrogatepass")[: units * width]
+    return len(codecs.getincrementaldecoder(codec)("surrogatepass").decode(before))
+
+
+def path_of(uri: str) -> Path | None:
+    """The path of a ``file:`` URI, free of symbolic links; None for another scheme, another host, or no path at all."""
+    name = file_name(uri)
+    try:
+        return None if name is None else Path(os.path.realpath(name))
+    except (OSError, ValueError):
+        return None
+
+
+def file_name(uri: str, *, windows: bool = os.name == "nt") -> str | None:
+    """What a ``file:`` URI names in the system's spelling, unresolved; None as for ``path_of``."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return None
+    path = unquote(parts.path, errors="surrogateescape")
+    if parts.scheme != "file" or not path.startswith("/"):
+        return None
+    if parts.netloc not in ("", "localhost"):
+        return f"//{parts.netloc}{path}" if windows else None
+    has_drive = windows and path[2:3] == ":" and path[1:2].isalpha()
+    return path[1:] if has_drive else path
+
+
+def _text_on_disk(path: Path, text: str) -> str:
+    """What the file held when the editor opened it, told from an unsaved ``text`` that the editor restored.
+
+    Some editors read all line endings as one kind, and some drop a byte order mark: neither counts as a difference.
+    A file that cannot be read as UTF-8 text tells nothing, and the text counts as saved.
+    """
+    try:
+        if path.stat().st_size > LARGEST_COMPARED:
+            return text
+        on_disk = path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError):
+        return text
+    return text if _same_line_ends(on_disk) == _same_line_ends(text) else on_disk
+
+
+def _same_line_ends(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -1,0 +1,226 @@
+"""The sessions of one server, and a prompt's way from an editor into one of them.
+
+Imported with the first prompt, not with the server: what it needs costs more than answering ``initialize``.
+"""
+
+import logging
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from agent_lsp.agent.events import (
+    AgentEvent,
+    HookActed,
+    HookReached,
+    ModelRetry,
+    TextDelta,
+    ToolStarted,
+    TurnFinished,
+    event_json,
+)
+from agent_lsp.approvals import Approver
+from agent_lsp.errors import AgentLspError, ConfigurationError
+from agent_lsp.lsp.documents import path_of
+from agent_lsp.lsp.transcript import TranscriptFile
+from agent_lsp.session.assemble import SessionOptions, open_session, state_directory
+from agent_lsp.session.session import Session
+from agent_lsp.workspace import Documents
+
+_log = logging.getLogger(__name__)
+
+
+class _Wire(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+
+
+class ContextItem(_Wire):
+    """A document, or a range of it, that the prompt is about; positions are the client's."""
+
+    uri: str
+    range: dict[str, Any] | None = None
+
+
+class PromptParams(_Wire):
+    """The argument of ``agent.run`` and the parameters of ``agent/prompt``."""
+
+    prompt: str = Field(min_length=1)
+    context: tuple[ContextItem, ...] = ()
+    session_id: str | None = Field(default=None, alias="sessionId")
+    mode: str | None = None
+    work_done_token: int | str | None = Field(default=None, alias="workDoneToken")
+
+
+class Client(Protocol):
+    """What a turn tells the editor while it runs."""
+
+    def send_event(self, params: Mapping[str, object]) -> None:
+        """Notify ``agent/event``."""
+        ...
+
+    def warn(self, message: str) -> None:
+        """Show a warning."""
+        ...
+
+
+@dataclass(slots=True, kw_only=True)
+class Turn:
+    """One prompt on its way through a session."""
+
+    session: Session
+    prompt: str
+    token: int | str | None
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    async def run(self) -> TurnFinished:
+        return await self.session.run(self.prompt, turn_id=self.id)
+
+
+class Conversations:
+    """Opens sessions on demand; without an id a prompt goes to the latest."""
+
+    def __init__(
+        self,
+        *,
+        root: Path,
+        client: Client,
+        approver: Approver,
+        documents: Documents,
+        settings: Mapping[str, Any],
+        events: bool,
+    ) -> None:
+        self.sessions: dict[str, Session] = {}
+        self.mode: str | None = None
+        self._root = root
+        self._client = client
+        self._approver = approver
+        self._documents = documents
+        self._settings = settings
+        self._events = events
+
+    def turn(self, arguments: object) -> Turn:
+        """Read the parameters of a prompt and find its session. Raises ValidationError or ConfigurationError."""
+        params = PromptParams.model_validate(arguments)
+        if params.mode is not None:
+            self.set_mode(params.mode)
+        session = self.session(params.session_id)
+        return Turn(session=session, prompt=_with_context(params), token=params.work_done_token)
+
+    def session(self, id_: str | None) -> Session:
+        if id_ is None:
+            return next(reversed(self.sessions.values()), None) or self.open()
+        session = self.sessions.get(id_)
+        if session is None:
+            raise ConfigurationError(f"There is no session {id_} in this server")
+        return session
+
+    def open(self) -> Session:
+        """Start a new session, with a transcript file and, where the client wants it, an event stream."""
+        session = open_session(
+            SessionOptions(
+                root=self._root,
+                approver=self._approver,
+                documents=self._documents,
+                editor_settings=self._settings,
+                mode=self.mode,
+            )
+        )
+        session.subscribe(TranscriptFile(transcript_path(session)))
+        session.subscribe(self._warn_of_blocks)
+        if self._events:
+            session.subscribe(_Numbered(session, self._client))
+        self.sessions[session.id] = session
+        return session
+
+    def set_mode(self, mode: str) -> None:
+        """Change the permission mode of every session and of those to come. Raises ConfigurationError."""
+        for session in self.sessions.values():
+            session.set_mode(mode)
+        self.mode = mode
+
+    def cancel(self, id_: str | None) -> bool:
+        """Cancel the turns of one session, or of all."""
+        chosen = self.sessions.values() if id_ is None else [self.session(id_)]
+        return sum(session.cancel() for session in chosen) > 0  # a sum, because every one of them is cancelled
+
+    def _warn_of_blocks(self, event: AgentEvent) -> None:
+        """A PreToolUse block is for a human to know (S4)."""
+        if isinstance(event, HookActed) and event.action == "deny" and event.tool is not None:
+            self._client.warn(f"PreToolUse blocked {event.tool}: {event.reason}")
+
+
+class _Numbered:
+    """Sends each event to the client with its place in the session's stream."""
+
+    def __init__(self, session: Session, client: Client) -> None:
+        self._session = session
+        self._client = client
+        self._sequence = 0
+
+    def __call__(self, event: AgentEvent) -> None:
+        self._sequence += 1
+        self._client.send_event(
+            {
+                "sessionId": self._session.id,
+                "turnId": self._session.turn_id,
+                "seq": self._sequence,
+                "event": event_json(event),
+            }
+        )
+
+
+def progress_line(event: AgentEvent) -> str | None:
+    """What the progress says while this is the latest event; None leaves it as it is."""
+    match event:
+        case HookReached(event="UserPromptSubmit") | TextDelta():
+            return "waiting for the model" if isinstance(event, HookReached) else "answering"
+        case ModelRetry():
+            return f"{event.reason}; trying again in {event.delay:.0f} s"
+        case ToolStarted(tool=tool):
+            return f"running {tool}"
+        case _:
+            return None
+
+
+def transcript_path(session: Session) -> Path:
+    """Where the session's Markdown transcript lies: in the user's state directory."""
+    return state_directory() / "transcripts" / f"{session.id}.md"
+
+
+def result_json(turn: Turn, finished: TurnFinished) -> dict[str, Any]:
+    """The result of ``agent/prompt`` (S4). Raises AgentLspError where the turn failed."""
+    if finished.error is not None:
+        raise AgentLspError(finished.error)
+    return {
+        "sessionId": turn.session.id,
+        "turnId": turn.id,
+        "text": finished.text,
+        "stopReason": finished.stop_reason,
+        "usage": {"inputTokens": finished.usage.input_tokens, "outputTokens": finished.usage.output_tokens},
+        "changes": list(turn.session.changed_paths),
+        "validation": None,
+    }
+
+
+def _with_context(params: PromptParams) -> str:
+    """The prompt, followed by the places that the user pointed at."""
+    places = [line for item in params.context if (line := _place(item)) is not None]
+    if not places:
+        return params.prompt
+    return "\n".join([params.prompt, "", "The user points at:", *(f"- {place}" for place in places)])
+
+
+def _place(item: ContextItem) -> str | None:
+    path = path_of(item.uri)
+    if path is None:
+        return None
+    if item.range is None:
+        return str(path)
+    try:
+        first, last = item.range["start"]["line"] + 1, item.range["end"]["line"] + 1
+    except (KeyError, TypeError):
+        return str(path)
+    return f"{path}, lines {first} to {last}"

@@ -1,0 +1,77 @@
+"""The live transcript: one private Markdown file for each session, appended to as events arrive."""
+
+import contextlib
+import json
+import os
+from pathlib import Path
+from typing import TextIO
+
+from agent_lsp.agent.events import (
+    AgentEvent,
+    AssistantReplied,
+    HookActed,
+    HookFailed,
+    PermissionDecided,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+    TurnStarted,
+)
+from agent_lsp.messages import thaw
+
+_SHOWN = 4_000  # characters of one tool result; the model has the rest
+
+
+class TranscriptFile:
+    """A subscriber that writes what people want to read back; the file appears with the first event."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file: TextIO | None = None
+
+    def __call__(self, event: AgentEvent) -> None:
+        text = _markdown(event)
+        if text is None:
+            return
+        if self._file is None:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            self._file = os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace")
+        self._file.write(f"{text}\n\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                self._file.close()
+
+
+def _markdown(event: AgentEvent) -> str | None:
+    match event:
+        case TurnStarted(prompt=prompt):
+            return f"## Prompt\n\n{prompt}"
+        case AssistantReplied(content=content) if content:
+            return content
+        case ToolStarted():
+            return f"**{event.tool}**\n\n{fenced(json.dumps(thaw(event.arguments), ensure_ascii=False, indent=2))}"
+        case ToolFinished(result=result):
+            cut = "\n[cut]" if len(result.content) > _SHOWN else ""
+            return f"{event.tool} → {'error' if result.is_error else 'ok'}\n\n{fenced(result.content[:_SHOWN] + cut)}"
+        case PermissionDecided(behavior=behavior) if behavior != "allow":
+            return f"*Permission: {behavior} {event.tool} - {event.reason}*"
+        case HookActed():
+            return f"*Hook {event.fired_by}: {event.action} {event.tool or ''} - {event.reason}*"
+        case HookFailed():
+            return f"*Hook failed in {event.phase}: {event.error}*"
+        case TurnFinished(stop_reason=reason, error=error) if reason != "completed":
+            return f"*Ended: {reason}{f' - {error}' if error else ''}*"
+        case _:
+            return None
+
+
+def fenced(text: str) -> str:
+    """Text in a Markdown fence that is longer than any fence inside."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}\n{text}\n{fence}"

@@ -1,0 +1,243 @@
+"""What can go wrong between us and a model server, and what follows: wait, compact, or tell the human what to set.
+
+Invariant: texts that leave here are one line and carry no key (F56, F76).
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from math import isfinite
+from random import SystemRandom
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from agent_lsp.errors import ContextOverflow, ModelError
+from agent_lsp.messages import JsonObject
+from agent_lsp.models.base import RetryWait
+from agent_lsp.models.settings import Backoff, OpenAIChatSettings
+
+if TYPE_CHECKING:
+    from openai import APIStatusError
+
+_RANDOM = SystemRandom()
+_LONGEST_TEXT = 300
+
+
+class TransientFault(Exception):
+    """The same request may succeed a little later; ``retry_after`` is the server's own wish in seconds."""
+
+    def __init__(self, reason: str, *, retry_after: float | None = None, unreachable: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.retry_after = retry_after
+        self.unreachable = unreachable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """What a server said went wrong, by HTTP status or inside a stream. ``codes`` are its code and type, if any."""
+
+    text: str
+    status: int | None = None
+    codes: frozenset[str] = frozenset()
+    retry_after: float | None = None
+
+    def __str__(self) -> str:
+        return self.text if self.status is None else f"HTTP {self.status}: {self.text}"
+
+
+def failure_of(error: "APIStatusError") -> Failure:
+    """The failure in an answer with an error status."""
+    headers = error.response.headers
+    return Failure(
+        text=_text_of(error.body) or _phrase(error.status_code),
+        status=error.status_code,
+        codes=_codes_of(error.body),
+        retry_after=retry_after(headers, datetime.now(UTC)),
+    )
+
+
+def failure_in(chunk: JsonObject) -> Failure | None:
+    """The failure that a chunk of a stream reports, if it does: at its top, in its choice, or by its finish reason."""
+    choices = chunk.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+    error = chunk.get("error") or choice.get("error") or (chunk if chunk.get("object") == "error" else None)
+    if not error and choice.get("finish_reason") in _BROKEN_FINISH:
+        error = {"type": "server_error", "message": f"the answer ended with {choice['finish_reason']}"}
+    if not error:
+        return None
+    codes = _codes_of(error)
+    status = next((int(code) for code in codes if re.fullmatch("[45][0-9]{2}", code)), None)
+    return Failure(text=_text_of(error) or "an error without a text", status=status, codes=codes)
+
+
+_BROKEN_FINISH = ("error", "abort", "insufficient_system_resource")
+
+
+def _text_of(body: object) -> str:
+    """The human part of an error body, which servers shape in many ways."""
+    if isinstance(body, str):
+        return "" if body.lstrip().startswith("<") else body
+    if isinstance(body, Mapping):
+        return next((text for key in ("message", "detail", "error", "msg") if (text := _text_of(body.get(key)))), "")
+    return str(body) if isinstance(body, list) else ""
+
+
+def _codes_of(body: object) -> frozenset[str]:
+    values = (body.get("code"), body.get("type"), body.get("status")) if isinstance(body, Mapping) else ()
+    return frozenset(str(value).lower() for value in values if isinstance(value, str | int))
+
+
+def _phrase(status: int) -> str:
+    return HTTPStatus(status).phrase if status in set(HTTPStatus) else "no reason given"
+
+
+def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
+    """How long a server asks us to wait, in seconds: ``retry-after-ms``, or ``Retry-After`` in seconds or as a date."""
+    milliseconds, wish = _number(headers.get("retry-after-ms")), headers.get("retry-after")
+    if milliseconds is not None:
+        return milliseconds / 1000
+    seconds = _number(wish)
+    if seconds is not None or wish is None:
+        return seconds
+    try:
+        date = parsedate_to_datetime(wish)
+    except ValueError:
+        return None
+    return max(0.0, (date.replace(tzinfo=date.tzinfo or UTC) - now).total_seconds())
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        number = float(text or "")
+    except ValueError:
+        return None
+    return number if isfinite(number) and number >= 0 else None
+
+
+_SPENT = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
+_PASSING = re.compile(
+    r"server.?error|internal|overload|rate.?limit|too many|timeout|timed out|unavailable|capacity|try again"
+)
+_OVERFLOW_CODES = {"context_length_exceeded", "exceed_context_size_error", "model_max_prompt_tokens_exceeded"}
+# How the well-known servers put it: OpenAI and what follows its wording, vLLM, SGLang, llama.cpp, LM Studio, TGI,
+# Anthropic, Bedrock, Gemini, xAI, Moonshot, and the gateways before them.
+_OVERFLOW_TEXT = re.compile(
+    r"(maximum|max|model's) (context|model|prompt|input) (length|size|window)"
+    r"|context[ _](length|window|size)[ _]((is|has been) )?(exceed|full|limit)"
+    r"|(exceed|overflow)\w* .{0,40}context"
+    r"|(longer|greater|larger) than .{0,30}context"
+    r"|(prompt|input|request) is too (long|large)"
+    r"|request too large"
+    r"|token count .{0,40}exceeds"
+    r"|exceed\w* .{0,20}token limit"
+    r"|reduce the length of (the|your) (messages|prompt|input)"
+    r"|max_new_tokens.{0,10} must be <=",
+    re.IGNORECASE,
+)
+_UNKNOWN_MODEL = re.compile(
+    r"model.{0,80}(not found|not exist|unknown|not supported)|(unknown|invalid) model", re.IGNORECASE
+)
+
+
+def judge(failure: Failure, settings: OpenAIChatSettings) -> TransientFault | ModelError:
+    """What follows from a failure: an exception to raise."""
+    said = one_line(str(failure), settings)
+    if _is_overflow(failure):
+        return ContextOverflow(f"The conversation is too long for {settings.name}: {said}. Compact it or start anew")
+    if failure.status == HTTPStatus.PAYMENT_REQUIRED or failure.codes & _SPENT:
+        return ModelError(f"The account of the API key has no credit left ({said}). Top it up, or set another key")
+    if _is_passing(failure):
+        return TransientFault(said, retry_after=failure.retry_after)
+    return ModelError(_refusal(failure, said, settings))
+
+
+def _is_overflow(failure: Failure) -> bool:
+    """Rate limits speak about tokens too; of those only a single request above the limit counts."""
+    if failure.status == HTTPStatus.TOO_MANY_REQUESTS:
+        return "request too large" in failure.text.lower()
+    if failure.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or failure.codes & _OVERFLOW_CODES:
+        return True
+    return _OVERFLOW_TEXT.search(failure.text) is not None
+
+
+def _is_passing(failure: Failure) -> bool:
+    if failure.status is not None:
+        return failure.status in (408, 409, 429) or failure.status >= 500
+    return any(_PASSING.search(word) for word in (*failure.codes, failure.text.lower()))
+
+
+def _refusal(failure: Failure, said: str, settings: OpenAIChatSettings) -> str:
+    if failure.status in (401, 403):
+        what = "refused the API key" if settings.api_key else "wants an API key"
+        return (
+            f"{_server(settings)} {what} ({said}). Set OPENAI_API_KEY, or name the right variable in model.api_key_env"
+        )
+    if "model_not_found" in failure.codes or _UNKNOWN_MODEL.search(failure.text):
+        return f"{_server(settings)} does not know the model {settings.name} ({said}). Change model.name"
+    if failure.status in (404, 405):
+        return f"{_server(settings)} has no chat completions there ({said}). Check model.base_url and model.name"
+    return f"{_server(settings)} refused the request ({said})"
+
+
+def unreachable(error: Exception, settings: OpenAIChatSettings) -> TransientFault:
+    """The fault of a request that got no answer at all."""
+    return TransientFault(f"no answer: {one_line(_root_cause(error), settings)}", unreachable=True)
+
+
+def web_page(settings: OpenAIChatSettings) -> ModelError:
+    """The error of an address that serves people."""
+    return ModelError(f"{_server(settings)} answered with a web page. Check model.base_url; it often ends in /v1")
+
+
+def broken(error: Exception, settings: OpenAIChatSettings) -> TransientFault:
+    """The fault of an answer that stopped in the middle."""
+    return TransientFault(f"the answer broke off: {one_line(_root_cause(error), settings)}")
+
+
+def _root_cause(error: BaseException) -> str:
+    while (cause := error.__cause__ or error.__context__) is not None:
+        error = cause
+    return str(error) or type(error).__name__
+
+
+def wait_after(fault: TransientFault, attempt: int, settings: OpenAIChatSettings) -> RetryWait:
+    """The wait before retry number ``attempt`` (from 1). Raises ModelError where waiting has no point any more."""
+    backoff = settings.backoff
+    allowed = backoff.unreachable_retries if fault.unreachable else backoff.retries
+    if attempt > allowed:
+        hint = "Check that it runs, and model.base_url" if fault.unreachable else "Try again later"
+        raise ModelError(f"{_server(settings)} failed {attempt} times, last: {fault.reason}. {hint}") from fault
+    wish = fault.retry_after or 0.0
+    if wish > backoff.cap:
+        raise ModelError(
+            f"{_server(settings)} asks to wait {wish:.0f} s, longer than the {backoff.cap:.0f} s that a request "
+            f"waits ({fault.reason}). Try again later"
+        ) from fault
+    return RetryWait(attempt=attempt, delay=max(wish, _backoff(backoff, attempt)), reason=fault.reason)
+
+
+def _backoff(backoff: Backoff, attempt: int) -> float:
+    return min(backoff.cap, backoff.base * 2.0 ** (attempt - 1)) * _RANDOM.uniform(0.5, 1.0)
+
+
+def _server(settings: OpenAIChatSettings) -> str:
+    """The server for people, without credentials that a URL may carry."""
+    url = urlsplit(settings.base_url)
+    return f"The model server {url._replace(netloc=url.netloc.rpartition('@')[2], query='').geturl()}"
+
+
+_KEY_LIKE = re.compile(r"\b(?:(?:sk|gsk|xai|hf|nvapi|ghp|gho)[-_]|AIza)[\w*.-]{6,}|\bbearer\s+\S+", re.IGNORECASE)
+_SHORTEST_SECRET = 8
+
+
+def one_line(text: str, settings: OpenAIChatSettings) -> str:
+    """Text of a server as one bounded line, with the key and whatever looks like one taken out."""
+    key = settings.api_key or ""
+    if len(key) >= _SHORTEST_SECRET:
+        text = text.replace(key, "[redacted]")
+    line = " ".join(_KEY_LIKE.sub("[redacted]", text).split()).rstrip(".")
+    return line if len(line) <= _LONGEST_TEXT else f"{line[:_LONGEST_TEXT]}…"

@@ -1,0 +1,152 @@
+"""A model behind OpenAI's chat completions, at OpenAI or at any server that speaks like it.
+
+Owns the connection and the retries. What is sent is ``encoding``'s, what is read is ``reply``'s, and what an error
+means is ``faults``'s. The client library is imported at the first request, or ahead of it by ``preload``, and sends
+our bytes as they are: it would walk through the whole history otherwise.
+"""
+
+import contextlib
+import importlib
+import threading
+from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.to_thread
+
+from agent_lsp.models.base import ModelEvent, ModelRequest
+from agent_lsp.models.encoding import RequestEncoder
+from agent_lsp.models.faults import TransientFault, broken, failure_of, judge, unreachable, wait_after, web_page
+from agent_lsp.models.reply import ReplyReader
+from agent_lsp.models.settings import OpenAIChatSettings
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI, AsyncStream
+
+_WRITE_TIMEOUT = 60.0
+_DRAIN_TIMEOUT = 0.1
+_CLOSE_TIMEOUT = 1.0
+
+
+def preload() -> None:
+    """Import the client library, half a second of work; for a worker thread."""
+    importlib.import_module("openai")
+
+
+class OpenAIChatModel:
+    """One conversation partner. ``aclose`` closes its connections."""
+
+    def __init__(self, settings: OpenAIChatSettings) -> None:
+        self.settings = settings
+        self._encoder = RequestEncoder(settings)
+        self._client: AsyncOpenAI | None = None
+        self._connecting = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        return self.settings.name
+
+    def connect(self) -> "AsyncOpenAI":
+        """Make the client ahead of the first request. Sends nothing, but blocks: for a worker thread."""
+        import openai
+
+        with self._connecting:
+            if self._client is None:
+                self._client = openai.AsyncOpenAI(
+                    # The library takes no request without a key, or takes one from the environment.
+                    api_key=self.settings.api_key or "none",
+                    base_url=self.settings.base_url,
+                    max_retries=0,
+                    timeout=openai.Timeout(
+                        self.settings.connect_timeout, read=self.settings.read_timeout, write=_WRITE_TIMEOUT
+                    ),
+                )
+            return self._client
+
+    async def aclose(self) -> None:
+        """Close all connections; the next request opens new ones."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        """Stream one answer, sending the request again after faults that pass (F54)."""
+        body = self._encoder.encode(request)
+        attempt = 0
+        while True:
+            try:
+                async with contextlib.aclosing(self._attempt(body)) as events:
+                    async for event in events:
+                        yield event
+                return
+            except TransientFault as fault:
+                attempt += 1
+                wait = wait_after(fault, attempt, self.settings)
+            yield wait
+            await anyio.sleep(wait.delay)
+
+    async def _attempt(self, body: bytes) -> AsyncGenerator[ModelEvent, None]:
+        """Send the request once and read its answer. The response is closed on every way out."""
+        stream = await self._open(body)
+        try:
+            reader = ReplyReader(self.settings, document="json" in _content_type(stream))
+            async with contextlib.aclosing(self._pieces(stream)) as pieces:
+                try:
+                    async for piece in pieces:
+                        for event in reader.feed(piece):
+                            yield event
+                        if reader.done:
+                            await _drain(pieces)
+                            break
+                except TransientFault:
+                    if not reader.complete:
+                        raise
+            for last in reader.end():
+                yield last
+        finally:
+            with anyio.move_on_after(_CLOSE_TIMEOUT, shield=True):
+                await stream.close()
+
+    async def _open(self, body: bytes) -> "AsyncStream[object]":
+        """Send the request and wait for the head of the answer."""
+        client = self._client
+        if client is None:
+            client = await anyio.to_thread.run_sync(self.connect)
+        import openai
+
+        try:
+            stream = await client.post(
+                "/chat/completions", content=body, cast_to=object, stream=True, stream_cls=openai.AsyncStream[object]
+            )
+        except openai.APIStatusError as error:
+            raise judge(failure_of(error), self.settings) from None  # the original may repeat the key
+        except Exception as error:
+            # Reading the body of an error may fail with the classes of the HTTP library, which is not ours to import.
+            raise unreachable(error, self.settings) from error
+        if "html" in _content_type(stream):
+            await stream.close()
+            raise web_page(self.settings)
+        return stream
+
+    async def _pieces(self, stream: "AsyncStream[object]") -> AsyncGenerator[bytes, None]:
+        """The bytes of an answer. Raises TransientFault where the connection breaks."""
+        pieces = stream.response.aiter_bytes()
+        while True:
+            try:
+                piece = await anext(pieces, None)
+            except Exception as error:
+                raise broken(error, self.settings) from error
+            if piece is None:
+                return
+            yield piece
+
+
+async def _drain(pieces: AsyncGenerator[bytes, None]) -> None:
+    """Read what follows ``[DONE]``, normally nothing, so that the connection can serve the next request."""
+    with anyio.move_on_after(_DRAIN_TIMEOUT), contextlib.suppress(TransientFault):
+        async for _ in pieces:
+            pass
+
+
+def _content_type(stream: "AsyncStream[object]") -> str:
+    return stream.response.headers.get("content-type", "").lower()

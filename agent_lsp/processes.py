@@ -1,0 +1,332 @@
+"""Programs that the agent starts, and what they print.
+
+Invariant: when ``run_program`` returns or raises, the program and its process group are gone; after a timeout, a
+cancellation or an end that leaves a pipe held open, so are the descendants that moved to a group of their own. Only
+a server that detached itself cleanly (own session, own output) outlives a program that ended by itself.
+"""
+
+import codecs
+import os
+import re
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import anyio
+from anyio.abc import ByteReceiveStream, Process
+
+DRAIN_SECONDS = 0.25  # how long output may still come after the program's own end
+TERMINATE_SECONDS = 0.1  # between TERM and KILL; a cancel has 0.2 in all
+KILL_SECONDS = 0.05
+POLL_SECONDS = 0.005
+
+MARK_VARIABLE = "AGENT_LSP_PROCESS"  # names the run in each descendant's environment, wherever it moves to
+_PROC = Path("/proc")
+
+API_KEY_VARIABLE = "OPENAI_API_KEY"
+_CHILD_VARIABLES = {
+    "CI": "1",
+    "NO_COLOR": "1",
+    "TERM": "dumb",
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+_UNWANTED_VARIABLES = frozenset({"BASH_ENV", "ENV", "FORCE_COLOR", "CLICOLOR_FORCE", API_KEY_VARIABLE})
+
+
+def child_environment(environ: Mapping[str, str], secrets: Collection[str] = ()) -> dict[str, str]:
+    """The environment for child processes: no terminal, no pager, no start-up files, no model key (F40, F45).
+
+    ``secrets`` names further variables to leave out, such as the configured ``api_key_env``.
+    """
+    kept = {name: value for name, value in environ.items() if name not in _UNWANTED_VARIABLES | set(secrets)}
+    return kept | _CHILD_VARIABLES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """What to run. ``stdin`` is read to its end by the program, or by nobody; ``timeout`` is in seconds.
+
+    ``output_limit`` bounds, in bytes, what is kept of each stream; half of it is the head, half the tail.
+    """
+
+    command: tuple[str, ...]
+    cwd: Path
+    environment: Mapping[str, str]
+    stdin: bytes = b""
+    timeout: float | None = None
+    merge_stderr: bool = False
+    output_limit: int = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """What a stream carried: all of it in ``head``, or, where ``omitted`` bytes between were dropped, both ends."""
+
+    head: bytes = b""
+    tail: bytes = b""
+    omitted: int = 0
+
+    def text(self) -> str:
+        """The text as it came, invalid bytes replaced, a note in the place of what was dropped."""
+        return self._joined(lambda text: text)
+
+    def readable(self, limit: int) -> str:
+        """The text as a person would have seen it in a terminal, with at most about ``limit`` characters (F41)."""
+        return cut_middle(self._joined(clean_terminal_text), limit)
+
+    def _joined(self, convert: Callable[[str], str]) -> str:
+        head = convert(self.head.decode(errors="replace"))
+        if not self.omitted:
+            return head
+        return f"{head}\n[… {self.omitted:,} bytes not kept …]\n{convert(self.tail.decode(errors='replace'))}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramResult:
+    """How a program ended: ``exit_code`` is negative for a signal and None after a timeout.
+
+    With ``merge_stderr`` both streams are in ``stdout``, in the order in which they were written.
+    """
+
+    exit_code: int | None
+    timed_out: bool
+    stdout: Output
+    stderr: Output = Output()
+
+
+async def run_program(program: Program, *, on_output: Callable[[str], None] | None = None) -> ProgramResult:
+    """Run a program to its end, its timeout or the caller's cancellation. Raises OSError if it cannot be started.
+
+    ``on_output`` gets each piece of cleaned text as it comes.
+    """
+    stdout, stderr = (_Capture(program.output_limit) for _ in range(2))
+    mark = secrets.token_hex(16)
+    process = await _start(program, mark)
+    ended_cleanly = False
+    try:
+        async with anyio.create_task_group() as readers:
+            for stream, capture in ((process.stdout, stdout), (process.stderr, stderr)):
+                if stream is not None:
+                    readers.start_soon(_read, stream, capture, on_output)
+            with anyio.move_on_after(program.timeout) as limit:
+                await process.wait()
+            timed_out = limit.cancelled_caught
+            if timed_out:
+                await _end(process, mark)
+            readers.cancel_scope.deadline = anyio.current_time() + DRAIN_SECONDS
+        ended_cleanly = not readers.cancel_scope.cancel_called
+    finally:
+        await _close(process, None if ended_cleanly else mark)
+    return ProgramResult(
+        exit_code=None if timed_out else process.returncode,
+        timed_out=timed_out,
+        stdout=stdout.output(),
+        stderr=stderr.output(),
+    )
+
+
+async def _start(program: Program, mark: str) -> Process:
+    """Start in a session of its own; shielded, so that a cancel never finds a process that nobody holds."""
+    with _stdin(program.stdin) as stdin:
+        with anyio.CancelScope(shield=True):
+            process = await anyio.open_process(
+                program.command,
+                stdin=stdin,
+                stderr=subprocess.STDOUT if program.merge_stderr else subprocess.PIPE,
+                cwd=program.cwd,
+                env={**program.environment, MARK_VARIABLE: mark},
+                start_new_session=True,
+            )
+    return process
+
+
+@contextmanager
+def _stdin(content: bytes) -> Iterator[IO[bytes] | int]:
+    """A file rather than a pipe: nothing to write while the program runs, so no deadlock and no EPIPE (F1).
+
+    asyncio would also make it a socket, on which bash takes itself for a remote login and reads its start-up files.
+    """
+    if not content:
+        yield subprocess.DEVNULL
+        return
+    with tempfile.TemporaryFile() as file:
+        file.write(content)
+        file.seek(0)
+        yield file
+
+
+async def _read(stream: ByteReceiveStream, capture: "_Capture", on_output: Callable[[str], None] | None) -> None:
+    live = _LiveText()
+    async for chunk in stream:
+        capture.add(chunk)
+        if on_output is not None and (text := live.feed(chunk)):
+            on_output(text)
+    if on_output is not None and (text := live.feed(b"", final=True)):
+        on_output(text)
+
+
+class _Capture:
+    """Keeps the first and the last half of a limit, however much comes."""
+
+    def __init__(self, limit: int) -> None:
+        self._half = max(limit // 2, 1)
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._total = 0
+
+    def add(self, chunk: bytes) -> None:
+        self._total += len(chunk)
+        room = self._half - len(self._head)
+        self._head += chunk[:room]
+        self._tail += chunk[room:]
+        if len(self._tail) > 2 * self._half:
+            del self._tail[: -self._half]
+
+    def output(self) -> Output:
+        head, tail = bytes(self._head), bytes(self._tail[-self._half :])
+        omitted = self._total - len(head) - len(tail)
+        return Output(head=head, tail=tail, omitted=omitted) if omitted else Output(head=head + tail)
+
+
+# --- the end of a program and of its descendants
+
+
+async def _close(process: Process, mark: str | None) -> None:
+    with anyio.move_on_after(2, shield=True):  # a process in an uninterruptible state must not hold the agent
+        await _end(process, mark)
+        await process.aclose()
+
+
+if sys.platform == "win32":
+
+    async def _end(process: Process, mark: str | None) -> None:
+        if process.returncode is None:
+            command = ["taskkill", "/F", "/T", "/PID", str(process.pid)]
+            await anyio.run_process(command, check=False)
+
+else:
+
+    async def _end(process: Process, mark: str | None) -> None:
+        """TERM, a short grace, then KILL, for the group and, where a mark is given, all that carries it."""
+        with anyio.CancelScope(shield=True):
+            for number, grace in (
+                (signal.SIGTERM, TERMINATE_SECONDS),
+                (signal.SIGKILL, KILL_SECONDS),
+                (signal.SIGKILL, KILL_SECONDS),  # for what was born between the look and the first KILL
+            ):
+                if mark is None and not _signal(-process.pid, 0):
+                    return
+                targets = _living(process.pid, mark)
+                if not targets:
+                    return
+                for target in (-process.pid, *targets):
+                    _signal(target, number)
+                await _wait_for_end_of(targets, grace)
+
+    async def _wait_for_end_of(targets: set[int], seconds: float) -> None:
+        for _ in range(round(seconds / POLL_SECONDS)):
+            if not any(_is_alive(target) for target in targets):
+                return
+            await anyio.sleep(POLL_SECONDS)
+
+    def _signal(target: int, number: int) -> bool:
+        """Signal a process, or a group by its negative number; False where there is none that is ours."""
+        try:
+            os.kill(target, number)
+        except (ProcessLookupError, PermissionError):
+            return False
+        return True
+
+    def _living(group: int, mark: str | None) -> set[int]:
+        """What is left of a run. Linux sees each process; elsewhere only the group as one."""
+        if not (_PROC / "self/stat").exists():
+            return {-group} if _signal(-group, 0) else set()
+        table = [entry for pid in _PROC.iterdir() if pid.name.isdecimal() and (entry := _entry(int(pid.name)))]
+        found = {entry.pid for entry in table if entry.group == group}
+        if mark is None:
+            return found
+        found |= {entry.pid for entry in table if entry.session == group or _carries(entry.pid, mark)}
+        while children := {entry.pid for entry in table if entry.parent in found} - found:
+            found |= children
+        return found
+
+    def _is_alive(target: int) -> bool:
+        return _signal(target, 0) if target < 0 else _entry(target) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    pid: int
+    parent: int
+    group: int
+    session: int
+
+
+def _entry(pid: int) -> _Entry | None:
+    """A living process as Linux's proc(5) describes it; None for one that is gone or a zombie."""
+    try:
+        state, parent, group, session = (_PROC / f"{pid}/stat").read_bytes().rpartition(b")")[2].split()[:4]
+    except (OSError, ValueError):
+        return None
+    return None if state in b"ZX" else _Entry(pid, int(parent), int(group), int(session))
+
+
+def _carries(pid: int, mark: str) -> bool:
+    with suppress(OSError):
+        return f"{MARK_VARIABLE}={mark}".encode() in (_PROC / f"{pid}/environ").read_bytes().split(b"\0")
+    return False
+
+
+# --- what a terminal would have shown
+
+_ESCAPE = re.compile(
+    r"(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"  # OSC and other strings
+    r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor, erasing
+    r"|\x1b[ -/]*[0-~]"  # everything shorter
+)
+_UNFINISHED_ESCAPE = re.compile(r"\x1b(?:[\]PX^_][^\x07\x1b\n]{0,4096}\x1b?|\[[0-?]*[ -/]*|[ -/]*)\Z|\r\Z")
+_OVERWRITTEN = re.compile(r"^.*\r(?=[^\r\n])", re.MULTILINE)
+_RUBBED_OUT = re.compile(r"[^\b\n]\x08")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def clean_terminal_text(text: str) -> str:
+    """Remove escape sequences, what carriage returns and backspaces overwrote, and other control characters (F41)."""
+    text = _ESCAPE.sub("", text)
+    text = _OVERWRITTEN.sub("", text)
+    text = _RUBBED_OUT.sub("", text)
+    return _CONTROL.sub("", text)
+
+
+def cut_middle(text: str, limit: int) -> str:
+    """Keep the head and the tail of a text longer than ``limit`` characters and say how much was cut."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half:,} characters cut …]\n{text[-half:]}"
+
+
+class _LiveText:
+    """Decodes and cleans a stream piece by piece; an overwritten line stays, and its successor begins a new one."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._held = ""
+
+    def feed(self, chunk: bytes, *, final: bool = False) -> str:
+        text = self._held + self._decoder.decode(chunk, final)
+        unfinished = None if final else _UNFINISHED_ESCAPE.search(text)
+        self._held = unfinished.group() if unfinished else ""
+        ready = text.removesuffix(self._held)
+        if ready.startswith("\r") and not ready.startswith("\r\n"):
+            ready = "\n" + ready[1:]
+        return clean_terminal_text(ready)

@@ -1,0 +1,149 @@
+"""The demo: a small project with a real bug, the scripted model, and the same loop, tools and gates as any session.
+
+The script reads, makes an edit that asks, tries a write that a hook blocks, runs the project's own tests and stops.
+Whether the bug is gone is then judged by running those tests once more, outside of the agent.
+"""
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent_lsp.agent.events import AgentEvent
+from agent_lsp.approvals import ApprovalReply, ApprovalRequest, Approver
+from agent_lsp.hooks.contract import HookContext, HookEvent, HookResult
+from agent_lsp.hooks.registry import HookRegistry
+from agent_lsp.messages import ToolMessage, ToolResult
+from agent_lsp.models.base import ModelRequest
+from agent_lsp.models.scripted import ScriptedModel, Step, calls, says
+from agent_lsp.processes import child_environment, run_process
+from agent_lsp.session.assemble import SessionOptions, open_session
+
+FILES = {
+    "basket.py": '''"""Prices in cents."""
+
+
+def total(prices: list[int], discount_percent: int = 0) -> int:
+    """The sum of all prices, less the discount, rounded down to whole cents."""
+    return sum(prices) * discount_percent // 100
+''',
+    "test_basket.py": """import unittest
+
+from basket import total
+
+
+class TotalTest(unittest.TestCase):
+    def test_total_without_discount_is_the_sum(self) -> None:
+        self.assertEqual(total([250, 150]), 400)
+
+    def test_total_with_discount_takes_it_off(self) -> None:
+        self.assertEqual(total([250, 150], discount_percent=25), 300)
+
+
+if __name__ == "__main__":
+    unittest.main()
+""",
+    "generated.txt": "basket 1.0 (written by the release script)\n",
+}
+
+PROMPT = "The tests of this project fail. Find the bug and fix it."
+TEST_COMMAND = "python3 -m unittest -q" if sys.platform != "win32" else "python -m unittest -q"
+_BUG = "sum(prices) * discount_percent // 100"
+_FIX = "sum(prices) * (100 - discount_percent) // 100"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoReport:
+    """The agent's answer with the verdict of the project's own tests, and whether they pass now."""
+
+    text: str
+    fixed: bool
+
+
+class _SayYes:
+    """Allows everything in the demo's own temporary project."""
+
+    async def ask(self, request: ApprovalRequest) -> ApprovalReply:
+        return ApprovalReply(allowed=True)
+
+
+async def run_demo(
+    subscriber: Callable[[AgentEvent], None], *, approver: Approver | None = None, keep: bool = False
+) -> DemoReport:
+    """Build the project, run the script through a session, and run the project's tests. Removes it unless ``keep``."""
+    root = Path(tempfile.mkdtemp(prefix="agent-lsp-demo-"))
+    try:
+        await _build_project(root)
+        session = open_session(
+            SessionOptions(
+                root=root, approver=approver or _SayYes(), model=ScriptedModel(_script()), hooks=_protect_generated
+            )
+        )
+        session.subscribe(subscriber)
+        finished = await session.run(PROMPT)
+        tests = await run_process(
+            [sys.executable, "-m", "unittest", "-q"], cwd=root, env=child_environment(), timeout=60
+        )
+        fixed = tests.exit_code == 0
+        verdict = "The project's own tests pass." if fixed else f"The project's own tests still fail:\n{tests.output}"
+        place = f"\nThe project is in {root}" if keep else ""
+        return DemoReport(text=f"{finished.text or finished.error}\n{verdict}{place}", fixed=fixed)
+    finally:
+        if not keep:
+            shutil.rmtree(root, ignore_errors=True)
+
+
+async def _build_project(root: Path) -> None:
+    for name, text in FILES.items():
+        (root / name).write_text(text, encoding="utf-8")
+    git = shutil.which("git")
+    if git is None:
+        return  # the demo shows the agent, not git; without git it is a plain folder
+    quiet = [
+        git,
+        "-c",
+        "core.fsmonitor=",
+        "-c",
+        "core.hooksPath=",
+        "-c",
+        "user.name=demo",
+        "-c",
+        "user.email=demo@localhost",
+    ]
+    for arguments in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "A basket with a bug"]):
+        await run_process([*quiet, *arguments], cwd=root, env=child_environment(), timeout=30)
+
+
+def _protect_generated(hooks: HookRegistry) -> None:
+    hooks.register(HookEvent.PRE_TOOL_USE, _block_generated, name="generated-files")
+
+
+def _block_generated(context: HookContext) -> HookResult:
+    """Refuse writes to the file that the project's release script owns."""
+    prepared = context.prepared
+    if prepared is not None and prepared.name == "write_file" and prepared.arguments["path"] == "generated.txt":
+        reason = "generated.txt is managed elsewhere"
+        return HookResult(blocking_error=ToolResult.error("hook_blocked", reason))
+    return HookResult()
+
+
+def _script() -> list[Step]:
+    return [
+        calls(("read_file", {"path": "basket.py"}), ("read_file", {"path": "test_basket.py"})),
+        calls(("edit_file", {"path": "basket.py", "edits": [{"old": _BUG, "new": _FIX}]})),
+        calls(("write_file", {"path": "generated.txt", "content": "basket 1.1\n"})),
+        calls(("shell", {"command": TEST_COMMAND})),
+        _conclude,
+    ]
+
+
+def _conclude(request: ModelRequest) -> Step:
+    """Say what the last test run showed, as a real model would."""
+    last = request.messages[-1]
+    if isinstance(last, ToolMessage) and "Exit code: 0" in last.content:
+        return says(
+            "total() charged the discount instead of taking it off. I corrected it in basket.py; the tests pass."
+        )
+    return says("I could not see the tests pass, so I do not call the bug fixed.")

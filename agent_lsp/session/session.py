@@ -1,0 +1,109 @@
+"""One conversation: its transcript, one running turn at a time, and everyone who listens.
+
+Invariant: turns run one after another; a cancelled or failed turn leaves a paired transcript, and the next works.
+"""
+
+import logging
+import uuid
+from collections.abc import Callable
+from typing import TypeAlias
+
+import anyio
+
+from agent_lsp.agent.agent import Agent
+from agent_lsp.agent.events import AgentEvent, StopReason, TurnFinished, TurnStarted
+from agent_lsp.agent.loop import run_prompt
+from agent_lsp.errors import AgentLimitError, AgentLspError
+from agent_lsp.messages import Transcript, Usage
+from agent_lsp.permissions.policy import Policy
+
+Subscriber: TypeAlias = Callable[[AgentEvent], None]
+
+_log = logging.getLogger(__name__)
+
+
+class EventStream:
+    """Hands each event to each subscriber, in order. A subscriber that raises is logged and does not stop the rest."""
+
+    def __init__(self) -> None:
+        self._subscribers: list[Subscriber] = []
+
+    def subscribe(self, subscriber: Subscriber) -> None:
+        self._subscribers.append(subscriber)
+
+    def emit(self, event: AgentEvent) -> None:
+        for subscriber in self._subscribers:
+            try:
+                subscriber(event)
+            except Exception:
+                _log.exception("an event subscriber failed")
+
+
+class Session:
+    """Runs prompts on one history. Made by ``session.assemble``."""
+
+    def __init__(self, agent: Agent, events: EventStream) -> None:
+        self.id = uuid.uuid4().hex
+        self.transcript = Transcript()
+        self.turn_id = ""
+        self._agent = agent
+        self._events = events
+        self._turn = anyio.Lock()
+        self._scopes: list[anyio.CancelScope] = []
+
+    @property
+    def running(self) -> bool:
+        return self._turn.locked()
+
+    @property
+    def policy(self) -> Policy:
+        return self._agent.policy
+
+    @property
+    def model_name(self) -> str:
+        return self._agent.model.name
+
+    def subscribe(self, subscriber: Subscriber) -> None:
+        """Hear every event from now on."""
+        self._events.subscribe(subscriber)
+
+    def cancel(self) -> bool:
+        """Cancel the running turn and the waiting ones; returns whether there were any."""
+        for scope in self._scopes:
+            scope.cancel()
+        return bool(self._scopes)
+
+    async def run(self, prompt: str, *, turn_id: str = "") -> TurnFinished:
+        """Run one prompt after those before it; ``turn_id`` names it while it runs.
+
+        Ends with a TurnFinished for every outcome, errors included. A cancel from outside is passed on after it.
+        """
+        finished = TurnFinished(stop_reason="cancelled")
+        with anyio.CancelScope() as scope:
+            self._scopes.append(scope)
+            try:
+                async with self._turn:
+                    self.turn_id = turn_id
+                    finished = await self._run(prompt)
+            finally:
+                self._scopes.remove(scope)
+                self._events.emit(finished)
+        return finished
+
+    async def _run(self, prompt: str) -> TurnFinished:
+        self._events.emit(TurnStarted(prompt=prompt))
+        try:
+            outcome = await run_prompt(self._agent, self.transcript, prompt)
+        except AgentLimitError as error:
+            return _failed("limit", str(error))
+        except AgentLspError as error:
+            return _failed("failed", str(error))
+        except Exception as error:
+            _log.exception("the turn failed")
+            return _failed("failed", f"{type(error).__name__}: {error}")
+        reason: StopReason = "stopped_by_hook" if outcome.stopped_by_hook else "completed"
+        return TurnFinished(stop_reason=reason, text=outcome.text, usage=outcome.usage)
+
+
+def _failed(reason: StopReason, error: str) -> TurnFinished:
+    return TurnFinished(stop_reason=reason, usage=Usage(), error=error)

@@ -1,0 +1,92 @@
+"""The terminal as a subscriber (the lifecycle log on stderr) and as the human's door (the approval prompt)."""
+
+import json
+import os
+from typing import TextIO
+
+import anyio
+import anyio.to_thread
+
+from agent_lsp.agent.events import AgentEvent, HookActed, HookFailed, HookReached, ModelRetry, PermissionDecided
+from agent_lsp.approvals import ApprovalReply, ApprovalRequest, Scope, visible
+from agent_lsp.messages import thaw
+
+
+class LifecycleLog:
+    """Writes one line for each lifecycle event, in the form of A66 and A67."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __call__(self, event: AgentEvent) -> None:
+        line = _line(event)
+        if line is not None:
+            print(visible(line).replace("\n", "⏎"), file=self._stream, flush=True)
+
+
+def _line(event: AgentEvent) -> str | None:
+    match event:
+        case HookReached(event=name, tool=None):
+            return f"[Hook] {name}"
+        case HookReached(event=name, tool=tool, outcome=None):
+            return f"[Hook] {name}: {tool}"
+        case HookReached(event=name, tool=tool, outcome=outcome):
+            return f"[Hook] {name}: {tool} -> {outcome}"
+        case HookActed():
+            return f"[Hook] {event.fired_by}: {event.action} {event.tool or ''} - {event.reason}"
+        case HookFailed():
+            return f"[Hook] {event.phase} hook failed: {event.tool} - {event.error}"
+        case PermissionDecided():
+            return f"[Permission] {event.tool}: {event.behavior} ({event.source}) - {event.reason}"
+        case ModelRetry():
+            return f"[Model] retry {event.attempt} in {event.delay:.1f} s - {event.reason}"
+        case _:
+            return None
+
+
+class TerminalApprover:
+    """Asks on the terminal. Without one, every question is answered with a refusal (A68)."""
+
+    def __init__(self, source: TextIO, prompt: TextIO) -> None:
+        self._source = source
+        self._prompt = prompt
+
+    async def ask(self, request: ApprovalRequest) -> ApprovalReply:
+        if not self._source.isatty():
+            return ApprovalReply(allowed=False, feedback="No interactive approval input was available")
+        print(describe(request), file=self._prompt)
+        remember = f", s (this session), a (always: {request.rule})" if request.rule else ""
+        print(f"Allow? y (once){remember}, anything else denies: ", end="", file=self._prompt, flush=True)
+        return parse_answer(await self._read_line(), offered=request.rule is not None)
+
+    async def _read_line(self) -> str:
+        """One line, cancellable: the thread pool could not be left while a read is pending."""
+        if os.name == "posix":
+            await anyio.wait_readable(self._source.fileno())
+            return self._source.readline()
+        return await anyio.to_thread.run_sync(self._source.readline, abandon_on_cancel=True)
+
+
+def describe(request: ApprovalRequest) -> str:
+    """The question as text: tool, reason, and the change or the arguments, with misleading characters visible."""
+    if request.change is not None:
+        details = request.change.diff()
+    else:
+        details = visible(json.dumps(thaw(request.arguments), indent=2, ensure_ascii=False))
+    return f"\n{request.action.tool}: {request.target}\nreason: {request.reason}\n{details.rstrip()}"
+
+
+def parse_answer(line: str, *, offered: bool) -> ApprovalReply:
+    """``y`` or ``yes`` allows once; ``s`` and ``a`` where a rule was offered; all else denies, as feedback."""
+    answer = line.strip()
+    match answer.lower():
+        case "y" | "yes":
+            return ApprovalReply(allowed=True)
+        case "s" if offered:
+            return ApprovalReply(allowed=True, scope=Scope.SESSION)
+        case "a" if offered:
+            return ApprovalReply(allowed=True, scope=Scope.ALWAYS)
+        case "" | "n" | "no":
+            return ApprovalReply(allowed=False)
+        case _:
+            return ApprovalReply(allowed=False, feedback=f"The user denied this call: {answer}")

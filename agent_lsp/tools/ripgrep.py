@@ -1,0 +1,67 @@
+"""The ripgrep program: where it is found, and how it is run.
+
+Invariant: the program is the one installed with this package or one from PATH, never one that the workspace put
+there; neither a configuration file nor a glob can make it search what ``.gitignore`` hides.
+"""
+
+import os
+import sys
+import sysconfig
+from collections.abc import Mapping
+from pathlib import Path
+
+from agent_lsp.errors import ToolError
+from agent_lsp.processes import Program, ProgramResult, run_program
+from agent_lsp.tools.base import ToolContext
+from agent_lsp.tools.globs import Glob
+from agent_lsp.workspace import ResolvedPath, Workspace
+
+SECONDS = 60.0
+NO_MATCH = 1
+FAILED = 2
+_NAME = "rg.exe" if sys.platform == "win32" else "rg"
+_FLAGS = ("--no-config", "--color=never", "--hidden", "--glob=!.git", "--no-require-git")
+
+
+def find_ripgrep(workspace: Workspace, environment: Mapping[str, str]) -> Path | None:
+    """The program beside this interpreter, else the first on PATH that lies outside the workspace."""
+    own = Path(sysconfig.get_path("scripts"), _NAME)
+    if own.is_file():
+        return own
+    for directory in filter(os.path.isabs, environment.get("PATH", "").split(os.pathsep)):
+        candidate = Path(directory, _NAME)
+        if os.access(candidate, os.X_OK) and not workspace.contains(candidate.resolve()):
+            return candidate
+    return None
+
+
+async def run_ripgrep(
+    ripgrep: Path, arguments: list[str], path: ResolvedPath, context: ToolContext, *, output_limit: int
+) -> ProgramResult:
+    """Run at the workspace root, so that paths in the output are relative to it. Raises ToolError on a time-out."""
+    target = "./" if path.path == context.workspace.root else path.display
+    result = await run_program(
+        Program(
+            command=(str(ripgrep), *_FLAGS, *arguments, "--", target),
+            cwd=context.workspace.root,
+            environment=context.environment,
+            timeout=SECONDS,
+            output_limit=output_limit,
+        )
+    )
+    if result.timed_out:
+        raise ToolError("timeout", f"No end after {SECONDS:.0f} s; narrow the path or the glob")
+    return result
+
+
+def glob_arguments(glob: Glob | None) -> list[str]:
+    """Let ripgrep leave out files by name. As a file type: its own globs would override ``.gitignore``."""
+    names = glob.names if glob is not None else ()
+    if not names or any(":" in name for name in names):
+        return []
+    return [*(f"--type-add=wanted:{name}" for name in names), "--type=wanted"]
+
+
+def below(path: str, directory: ResolvedPath) -> str:
+    """A path of the output relative to the directory searched."""
+    return path.removeprefix("./" if directory.display == "." else f"{directory.display.rstrip('/')}/")

@@ -1,0 +1,193 @@
+"""``search``: lines of files that match a regular expression, by ripgrep."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+
+import anyio.to_thread
+from pydantic import Field
+
+from agent_lsp.approvals import Action
+from agent_lsp.errors import ToolError
+from agent_lsp.messages import ToolResult
+from agent_lsp.tools.base import Params, Tool, ToolContext
+from agent_lsp.tools.files import MAX_FILE_BYTES, decode, resolve_inside, split_lines
+from agent_lsp.tools.globs import Glob
+from agent_lsp.tools.ripgrep import FAILED, below, find_ripgrep, glob_arguments, run_ripgrep
+from agent_lsp.tools.walk import SLOW_NOTE, walk_files
+from agent_lsp.workspace import Access, ResolvedPath, Workspace
+
+MAX_MATCHES = 1_000
+MAX_CHARACTERS = 100_000
+MAX_LINE = 500
+_OUTPUT_BYTES = 16 * 1024 * 1024
+_OUTPUT_LINE = re.compile(r"(.+?)\0(\d+)([:-])(.*)", re.DOTALL)
+
+
+class Search(Params):
+    """Search the files of the workspace for a regular expression, line by line.
+
+    Hidden files are searched; .git, what .gitignore excludes, links and binary files are not. Matches are grouped by
+    file: `12:` marks a matching line, `11-` a line of context. Searches what is saved on disk.
+    """
+
+    pattern: str = Field(min_length=1, description="Regular expression (Rust syntax); (?i) in front ignores case")
+    path: str = Field(default=".", description="The directory or file to search")
+    glob: str | None = Field(default=None, description="Only files that fit, such as *.py or src/**/*.{ts,tsx}")
+    context: int = Field(default=0, ge=0, le=20, description="Lines to show around each match")
+    literal: bool = Field(default=False, description="Take the pattern as plain text")
+    limit: int = Field(default=100, ge=1, le=MAX_MATCHES, description="The most matching lines to show")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A line of a file in the results: a match, or context of one."""
+
+    path: str
+    number: int
+    text: str
+    is_match: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """Lines sorted by path and number, and what should be known about them."""
+
+    lines: list[Line]
+    notes: tuple[str, ...] = ()
+
+
+async def find_lines(params: Search, path: ResolvedPath, context: ToolContext, *, ripgrep: Path | None) -> Findings:
+    """The matching lines and their context, by ripgrep or, where there is none, in Python."""
+    glob = None if params.glob is None else Glob(params.glob)
+    if ripgrep is None:
+        return await anyio.to_thread.run_sync(_search, params, path, glob, context.workspace.root)
+    arguments = [
+        "--no-heading",
+        "--with-filename",
+        "--line-number",
+        "--null",
+        f"--max-columns={MAX_LINE}",
+        "--max-columns-preview",
+        f"--context={params.context}",
+        f"--max-count={MAX_MATCHES}",
+        *(["--fixed-strings"] if params.literal else ["--engine=auto"]),
+        *glob_arguments(glob),
+        f"--regexp={params.pattern}",
+    ]
+    result = await run_ripgrep(ripgrep, arguments, path, context, output_limit=2 * _OUTPUT_BYTES)
+    if result.exit_code == FAILED and not result.stdout.head:
+        raise ToolError("search_failed", result.stderr.readable(2_000).strip())
+    notes = [result.stderr.text().partition("\n")[0]] if result.exit_code == FAILED else []
+    if result.stdout.omitted:
+        notes.append("There are more matches than could be counted")
+    found = [
+        line
+        for output in result.stdout.head.decode(errors="replace").split("\n")
+        if (line := _parse(output)) and (glob is None or glob.is_names_only or glob.matches(below(line.path, path)))
+    ]
+    lines = [replace(line, path=line.path.removeprefix("./")) for line in found]
+    return Findings(lines=sorted(lines, key=lambda line: (line.path, line.number)), notes=tuple(notes))
+
+
+def _parse(output: str) -> Line | None:
+    match = _OUTPUT_LINE.fullmatch(output)
+    if match is None:  # a separator, or a word about a binary file
+        return None
+    path, number, kind, text = match.groups()
+    return Line(path=path, number=int(number), text=text.rstrip("\r"), is_match=kind == ":")
+
+
+# --- without ripgrep
+
+
+def _search(params: Search, path: ResolvedPath, glob: Glob | None, root: Path) -> Findings:
+    try:
+        pattern = re.compile(re.escape(params.pattern) if params.literal else params.pattern)
+    except re.error as error:
+        raise ToolError("search_failed", f"Not a regular expression: {error}") from error
+    lines: list[Line] = []
+    for name, display in _searched_files(path, root):
+        if glob is None or glob.matches(name):
+            lines.extend(_matches_in(path.path / name if name else path.path, display, pattern, params.context))
+    return Findings(lines=lines, notes=(SLOW_NOTE,))
+
+
+def _searched_files(path: ResolvedPath, root: Path) -> Iterator[tuple[str, str]]:
+    """Each file's path below the searched one, and as people read it."""
+    if path.path.is_file():
+        yield "", path.display
+        return
+    prefix = "" if path.display == "." else f"{path.display}/"
+    for name in walk_files(path.path, root):
+        yield name, prefix + name
+
+
+def _matches_in(file: Path, display: str, pattern: re.Pattern[str], context: int) -> Iterator[Line]:
+    try:
+        if file.stat().st_size > MAX_FILE_BYTES:
+            return
+        lines = [content for content, _end in split_lines(decode(file.read_bytes()).text)]
+    except (OSError, ValueError):  # unreadable or binary
+        return
+    matching = {index for index, line in enumerate(lines) if pattern.search(line)}
+    wanted = {near for index in matching for near in range(index - context, index + context + 1)}
+    for index in sorted(wanted & set(range(len(lines)))):
+        text = lines[index]
+        shown = text if len(text) <= MAX_LINE else f"{text[:MAX_LINE]} [... omitted end of long line]"
+        yield Line(path=display, number=index + 1, text=shown, is_match=index in matching)
+
+
+# --- the tool
+
+
+async def _run(params: Search, context: ToolContext) -> ToolResult:
+    path = resolve_inside(context.workspace, params.path)
+    if not path.path.exists():
+        raise ToolError("file_not_found", f"File not found: {path.display}")
+    ripgrep = find_ripgrep(context.workspace, context.environment)
+    findings = await find_lines(params, path, context, ripgrep=ripgrep)
+    return ToolResult(content=_render(findings, params.limit))
+
+
+def _render(findings: Findings, limit: int) -> str:
+    total = sum(line.is_match for line in findings.lines)
+    shown = _within_bounds(findings.lines, limit)
+    count = sum(line.is_match for line in shown)
+    notes = list(findings.notes)
+    if not total:
+        notes.append("No matches")
+    if count < total:
+        notes.append(f"The first {count:,} of {total:,} matching lines; narrow the pattern, the path or the glob")
+    files = ("\n".join(_render_file(path, list(lines))) for path, lines in groupby(shown, key=lambda line: line.path))
+    return "\n\n".join([*files, *(f"[{note}]" for note in notes)])
+
+
+def _within_bounds(lines: list[Line], limit: int) -> list[Line]:
+    """Lines up to the last match, and its context, that the limits leave room for."""
+    matches = characters = 0
+    for index, line in enumerate(lines):
+        matches += line.is_match
+        characters += len(line.text) + len(line.path)
+        if matches > limit or characters > MAX_CHARACTERS:
+            return lines[:index]
+    return lines
+
+
+def _render_file(path: str, lines: list[Line]) -> Iterator[str]:
+    yield path
+    last = lines[0].number - 1
+    for line in lines:
+        if line.number > last + 1 and any(not other.is_match for other in lines):
+            yield "--"
+        yield f"{line.number}{':' if line.is_match else '-'}{line.text}"
+        last = line.number
+
+
+def _action(params: Search, workspace: Workspace) -> Action:
+    return Action(tool=SEARCH.name, access=SEARCH.access, paths=(workspace.resolve(params.path),))
+
+
+SEARCH = Tool(name="search", params=Search, access=Access.READ, run=_run, action=_action)

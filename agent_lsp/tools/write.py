@@ -1,0 +1,66 @@
+"""``write_file``: a whole file, new or in the place of an old one."""
+
+from pydantic import Field
+
+from agent_lsp.approvals import Action, FileChange, content_digest
+from agent_lsp.messages import ToolResult
+from agent_lsp.tools.base import Params, Tool, ToolContext
+from agent_lsp.tools.files import TextFile, count_lines, load_for_change, resolve_inside, save, uniform_line_end
+from agent_lsp.workspace import Access, Workspace
+
+
+class WriteFile(Params):
+    """Create a file, or replace all of its content.
+
+    Directories on the way are made. An existing file keeps its encoding, and its line ends where they are all CRLF.
+    To change a part of a file use edit_file.
+    """
+
+    path: str = Field(description="The file, relative to the workspace root or absolute")
+    content: str = Field(description="The complete new content")
+
+
+async def _preview(params: WriteFile, context: ToolContext) -> FileChange:
+    path = resolve_inside(context.workspace, params.path)
+    file = await load_for_change(path, context)
+    return FileChange(
+        path=path,
+        before=None if file is None else file.text,
+        after=_adapt(params.content, file),
+        before_digest=content_digest(None if file is None else file.content),
+    )
+
+
+def _adapt(content: str, file: TextFile | None) -> str:
+    """The content in the shape of the file it replaces: its only kind of line end, and one byte order mark."""
+    if file is None:
+        return content
+    if file.mark:
+        content = content.removeprefix("\ufeff")
+    line_end = uniform_line_end(file.text)
+    return content.replace("\n", line_end) if line_end and "\r" not in content else content
+
+
+async def _run(params: WriteFile, context: ToolContext) -> ToolResult:
+    path = resolve_inside(context.workspace, params.path)
+    file = await load_for_change(path, context)
+    after = _adapt(params.content, file) if context.change is None else context.change.after or ""
+    if file is not None and file.text == after:
+        return ToolResult(
+            content=f"{path.display} has this content already", metadata={"path": path.display, "changed": False}
+        )
+    await save(path, after, previous=file)
+    verb = "Created" if file is None else "Replaced"
+    notes = [f"{count_lines(after):,} lines"]
+    if after != params.content:
+        notes.append("in the line ends of the old file")
+    return ToolResult(
+        content=f"{verb} {path.display} ({', '.join(notes)})", metadata={"path": path.display, "changed": True}
+    )
+
+
+def _action(params: WriteFile, workspace: Workspace) -> Action:
+    return Action(tool=WRITE_FILE.name, access=WRITE_FILE.access, paths=(workspace.resolve(params.path),))
+
+
+WRITE_FILE = Tool(name="write_file", params=WriteFile, access=Access.WRITE, run=_run, action=_action, preview=_preview)

@@ -1,0 +1,51 @@
+"""What every test shares."""
+
+import os
+import secrets
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent_lsp.processes import child_environment
+
+_MARK = "AGENT_LSP_TEST"
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Async tests run on asyncio, as the program does."""
+    return "asyncio"
+
+
+@pytest.fixture
+def environment() -> Iterator[dict[str, str]]:
+    """An environment for child processes; a test that leaves one of them alive fails."""
+    mark = secrets.token_hex(8)
+    yield child_environment(os.environ) | {_MARK: mark}
+    assert marked_processes(mark) == []
+
+
+def marked_processes(mark: str) -> list[str]:
+    """The command lines of living processes that have the mark in their environment; zombies have neither."""
+    if sys.platform != "linux":
+        return []
+    wanted = f"{_MARK}={mark}".encode()
+    found = []
+    for directory in Path("/proc").iterdir():
+        if directory.name.isdecimal():
+            try:
+                if wanted in (directory / "environ").read_bytes().split(b"\0"):
+                    found.append((directory / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+            except OSError:
+                continue  # gone while we looked, or another user's
+    return found
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process lives; a zombie that nobody has collected does not."""
+    try:
+        return (Path("/proc") / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+    except OSError:
+        return False

@@ -1,0 +1,64 @@
+"""Behaviours combine by max, digests bind, and what is shown cannot mislead."""
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from agent_lsp.approvals import FileChange, PermissionBehavior, content_digest, digest, visible
+from agent_lsp.workspace import ResolvedPath
+
+_PATH = ResolvedPath(path=Path("a.txt"), display="a.txt", inside=True)
+
+
+@pytest.mark.requirement("A29")
+def test_permission_behaviors_are_ordered() -> None:
+    order = ["passthrough", "allow", "ask", "deny"]
+
+    assert [str(behavior) for behavior in sorted(PermissionBehavior)] == order
+    for pair in itertools.permutations(PermissionBehavior, 2):
+        assert str(max(pair)) == max(map(str, pair), key=order.index)
+
+
+@pytest.mark.requirement("F27")
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain ünïcode 漢字 🙂\n\tok", "plain ünïcode 漢字 🙂\n\tok"),
+        ("rm\u202egpj.exe", "rm\\u{202e}gpj.exe"),
+        ("zero\u200bwidth", "zero\\u{200b}width"),
+        ("\x1b[31mred\r", "\\u{1b}[31mred\\u{d}"),
+        (f"ls{' ' * 80}; rm", "ls⟨80 blanks⟩; rm"),
+    ],
+)
+def test_visible_shows_what_could_mislead(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+def test_diff_shows_one_changed_line_with_its_names() -> None:
+    change = FileChange(path=_PATH, before="a\nb\n", after="a\nc\n", before_digest=content_digest(b"a\nb\n"))
+
+    assert change.diff() == "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n"
+
+
+def test_diff_says_when_the_final_newline_goes() -> None:
+    change = FileChange(path=_PATH, before="a\n", after="a", before_digest="")
+
+    assert change.diff().splitlines()[-2:] == ["+a", "\\ No newline at end of file"]
+
+
+def test_diff_of_a_new_file_starts_from_nothing() -> None:
+    change = FileChange(path=_PATH, before=None, after="a\n", before_digest=content_digest(None))
+
+    assert change.diff().splitlines()[:2] == ["--- /dev/null", "+++ b/a.txt"]
+
+
+@pytest.mark.requirement("A40")
+def test_digest_binds_arguments_and_shown_change() -> None:
+    change = FileChange(path=_PATH, before="a", after="b", before_digest="1")
+    other_content = FileChange(path=_PATH, before="a", after="b", before_digest="2")
+    other_result = FileChange(path=_PATH, before="a", after="c", before_digest="1")
+    digests = {digest({"x": 1}, shown) for shown in (None, change, other_content, other_result)}
+
+    assert len({*digests, digest({"x": 2}, None)}) == 5
+    assert digest({"x": 1, "y": 2}, change) == digest({"y": 2, "x": 1}, change)
