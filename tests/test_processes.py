@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -164,7 +165,11 @@ async def test_run_program_lets_a_cleanly_detached_server_live(tmp_path: Path, e
 
     await run_program(program)
 
-    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)  # raises if it is gone
+    server_id = int((tmp_path / "pid").read_text())
+    os.kill(server_id, signal.SIGKILL)  # raises if it is gone
+    with anyio.fail_after(10):
+        while is_running(server_id):
+            await anyio.lowlevel.checkpoint()
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ lines, joined, are the text that the editor holds, and each but the last ends in
 the protocol knows (``\\n``, ``\\r\\n``, ``\\r``). What the editor cannot mean is clamped as the protocol says.
 """
 
-import codecs
 import io
 import logging
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -23,6 +23,7 @@ LARGEST_COMPARED = 16 * 1024 * 1024
 """Bytes of a file above which a document just opened is taken to be unchanged, without reading the file."""
 
 _CODE_UNITS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2)}
+_SURROGATE = re.compile("[\ud800-\udfff]")  # a lone one has no encoding; U+FFFD takes as many code units
 
 
 class EditorDocuments:
@@ -134,8 +135,8 @@ def character_index(line: str, units: int, encoding: str) -> int:
     if content.isascii() or encoding not in _CODE_UNITS:
         return min(units, len(content))
     codec, width = _CODE_UNITS[encoding]
-    before = content.encode(codec, "surrogatepass")[: units * width]
-    return len(codecs.getincrementaldecoder(codec)("surrogatepass").decode(before))
+    before = _SURROGATE.sub("\ufffd", content).encode(codec)[: units * width]
+    return len(before.decode(codec, "ignore"))
 
 
 def path_of(uri: str) -> Path | None:

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
-from cattrs import BaseValidationError, Converter
+from cattrs import BaseValidationError, Converter, transform_error
 from cattrs.errors import ClassValidationError, IterableValidationError
 
 logger = logging.getLogger(__name__)
@@ -28,6 +28,11 @@ def structure_leniently(converter: Converter, value: dict[str, Any], kind: type[
         except BaseValidationError as error:
             if not _prune(value, error):
                 raise
+
+
+def reasons(error: Exception) -> str:
+    """Why a value does not fit a type, place by place, in one line."""
+    return "; ".join(transform_error(error))
 
 
 def _prune(value: Any, error: Exception) -> bool:

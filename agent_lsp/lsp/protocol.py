@@ -5,23 +5,20 @@ answered; each open document is mirrored once, in ``server.documents``. A featur
 is called after the method itself. ``tests/lsp/test_pygls_contract.py`` fails where a new pygls would change the ground.
 """
 
-import logging
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from cattrs import Converter, transform_error
+from cattrs import Converter
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 
 from agent_lsp.lsp.documents import file_name
-from agent_lsp.lsp.lenient import structure_leniently
+from agent_lsp.lsp.lenient import reasons, structure_leniently
 from agent_lsp.lsp.rpc import RpcProtocol, Stage
 
 if TYPE_CHECKING:
     from agent_lsp.lsp.server import AgentServer
-
-logger = logging.getLogger(__name__)
 
 SHUTDOWN_LIMIT = 1.5
 """Seconds that running work gets to end in, once it is cancelled."""
@@ -74,7 +71,7 @@ class AgentProtocol(RpcProtocol):
         try:
             known = structure_leniently(self._converter, params, types.InitializeParams, _REQUIRED)
         except Exception as error:
-            raise JsonRpcInvalidParams(f"Invalid params: {'; '.join(transform_error(error))}") from error
+            raise JsonRpcInvalidParams(f"Invalid params: {reasons(error)}") from error
         if known.root_uri is not None and file_name(known.root_uri) is None:  # pygls fails at some of these
             known.root_uri = None
         return known

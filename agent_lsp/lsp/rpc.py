@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio.lowlevel import checkpoint
-from cattrs import Converter, transform_error
+from cattrs import Converter
 from lsprotocol import types
 from pygls.exceptions import (
     JsonRpcException,
@@ -33,6 +33,7 @@ from pygls.protocol import LanguageServerProtocol
 from agent_lsp.errors import AgentLspError
 from agent_lsp.lsp.jobs import Job, JobCancelled
 from agent_lsp.lsp.jsonrpc import Malformed, MessageId, Notification, Reply, Request, encode, parse
+from agent_lsp.lsp.lenient import reasons
 
 if TYPE_CHECKING:
     from agent_lsp.lsp.server import AgentServer
@@ -181,7 +182,7 @@ class RpcProtocol(LanguageServerProtocol):
         try:
             return None if kind is None else self._converter.structure({} if params is None else params, kind)
         except Exception as error:
-            raise JsonRpcInvalidParams(f"Invalid params: {'; '.join(transform_error(error))}") from error
+            raise JsonRpcInvalidParams(f"Invalid params: {reasons(error)}") from error
 
     async def _finish(self, outcome: Any) -> Any:
         """The result of a handler that returned a coroutine or, as pygls' own do, a generator of handlers to run."""
@@ -238,7 +239,7 @@ class RpcProtocol(LanguageServerProtocol):
         except JsonRpcException as refusal:
             future.set_exception(refusal)
         except Exception as mismatch:
-            future.set_exception(JsonRpcInternalError(f"The client's answer has a wrong shape: {mismatch}"))
+            future.set_exception(JsonRpcInternalError(f"The client's answer has a wrong shape: {reasons(mismatch)}"))
         else:
             future.set_result(result)
 

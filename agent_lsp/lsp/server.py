@@ -4,6 +4,7 @@ Invariants: reader, writer, signals, the watch over the editor's process and eve
 whatever ends the server ends all of them; the process is gone END_LIMIT seconds after that, come what may.
 """
 
+import gc
 import logging
 import os
 import signal
@@ -72,6 +73,11 @@ class AgentServer(LanguageServer):
         encoding = types.PositionEncodingKind(capabilities.position_encoding or types.PositionEncodingKind.Utf16)
         self.documents.position_encoding = encoding.value
         self.begun.set()
+        if (
+            not gc.isenabled()
+        ):  # the entry point may switch it off: imports make only what stays, and scanning it is slow
+            gc.freeze()
+            gc.enable()
 
     def stop(self, exit_code: int) -> None:
         """End the server and its process; the first reason's exit code counts."""
@@ -109,6 +115,7 @@ def run(server: AgentServer) -> int:
 
 async def serve(server: AgentServer, requests: int, answers: int) -> int:
     """Serve one client at two descriptors until it leaves or a signal comes: the exit code for the process."""
+    logging.getLogger("pygls").setLevel(logging.WARNING)  # below that it logs whole messages
     writer = FrameWriter(answers)
     server.protocol.set_writer(writer)
     async with anyio.create_task_group() as root:

@@ -105,7 +105,7 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
         return seconds
     try:
         date = parsedate_to_datetime(wish)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return max(0.0, (date.replace(tzinfo=date.tzinfo or UTC) - now).total_seconds())
 
@@ -138,9 +138,7 @@ _OVERFLOW_TEXT = re.compile(
     r"|max_new_tokens.{0,10} must be <=",
     re.IGNORECASE,
 )
-_UNKNOWN_MODEL = re.compile(
-    r"model.{0,80}(not found|not exist|unknown|not supported)|(unknown|invalid) model", re.IGNORECASE
-)
+_UNKNOWN_MODEL = re.compile(r"model.{0,60}(not found|not exist)|(unknown|invalid|no such) model", re.IGNORECASE)
 
 
 def judge(failure: Failure, settings: OpenAIChatSettings) -> TransientFault | ModelError:
@@ -171,16 +169,22 @@ def _is_passing(failure: Failure) -> bool:
 
 
 def _refusal(failure: Failure, said: str, settings: OpenAIChatSettings) -> str:
+    if "model_not_found" in failure.codes:
+        return _unknown_model(said, settings)
     if failure.status in (401, 403):
         what = "refused the API key" if settings.api_key else "wants an API key"
         return (
             f"{_server(settings)} {what} ({said}). Set OPENAI_API_KEY, or name the right variable in model.api_key_env"
         )
-    if "model_not_found" in failure.codes or _UNKNOWN_MODEL.search(failure.text):
-        return f"{_server(settings)} does not know the model {settings.name} ({said}). Change model.name"
+    if _UNKNOWN_MODEL.search(failure.text):
+        return _unknown_model(said, settings)
     if failure.status in (404, 405):
         return f"{_server(settings)} has no chat completions there ({said}). Check model.base_url and model.name"
     return f"{_server(settings)} refused the request ({said})"
+
+
+def _unknown_model(said: str, settings: OpenAIChatSettings) -> str:
+    return f"{_server(settings)} does not know the model {settings.name} ({said}). Change model.name"
 
 
 def unreachable(error: Exception, settings: OpenAIChatSettings) -> TransientFault:

@@ -54,7 +54,7 @@ class OpenAIChatModel:
             if self._client is None:
                 self._client = openai.AsyncOpenAI(
                     # The library takes no request without a key, or takes one from the environment.
-                    api_key=self.settings.api_key or "none",
+                    api_key=(self.settings.api_key or "").strip() or "none",
                     base_url=self.settings.base_url,
                     max_retries=0,
                     timeout=openai.Timeout(

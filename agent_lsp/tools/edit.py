@@ -89,7 +89,7 @@ async def _run(params: EditFile, context: ToolContext) -> ToolResult:
 def _report(plan: _Plan) -> list[str]:
     return [
         f"- line {step.line:,}"
-        + (f" and {step.count - 1:,} more places" if step.count > 1 else "")
+        + (f" and after, {step.count:,} places" if step.count > 1 else "")
         + (": matched white space aside, and indented like the file" if step.loose else "")
         for step in plan.steps
     ]

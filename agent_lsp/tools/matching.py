@@ -13,6 +13,7 @@ from itertools import accumulate, islice, pairwise
 from agent_lsp.errors import ToolError
 from agent_lsp.tools.files import LINE_END, Lines, line_number, split_lines
 
+_LAST_LINE_END = re.compile(r"(?:\r\n|\n|\r)\Z")
 _ANY_LINE_END = r"(?:\r\n|\r(?!\n)|(?<!\r)\n)"
 _LISTED_PLACES = 10
 _COUNTED_PLACES = 1_000
@@ -54,11 +55,12 @@ def nearest_lines(text: str, old: str) -> str:
     if not wanted:
         return ""
     anchor_at = max(range(len(wanted)), key=lambda index: len(wanted[index].strip()))
+    anchor = wanted[anchor_at].strip()[:_SHOWN_WIDTH]
     first_at: dict[str, int] = {}
     for index, line in enumerate(lines):
         first_at.setdefault(line.strip()[:_SHOWN_WIDTH], index)
     compared = list(first_at)[:_COMPARED_LINES]
-    similar = difflib.get_close_matches(wanted[anchor_at].strip()[:_SHOWN_WIDTH], compared, _SHOWN_CANDIDATES, 0.6)
+    similar = difflib.get_close_matches(anchor, compared, _SHOWN_CANDIDATES, 0.6) if anchor else []
     starts = sorted(max(first_at[line] - anchor_at, 0) for line in similar)
     return "\n--\n".join(_numbered(lines, start, min(len(wanted), _SHOWN_LINES)) for start in starts)
 
@@ -121,6 +123,8 @@ def _line_end_at(text: str, start: int, end: int) -> str:
 
 def _apply_loosely(text: str, old: str, new: str) -> Edited:
     """Match whole lines by their words alone; the new text takes the file's indentation."""
+    if _LAST_LINE_END.search(old) and _LAST_LINE_END.search(new):  # then the file's own stays, or stays missing
+        old, new = _LAST_LINE_END.sub("", old), _LAST_LINE_END.sub("", new)
     lines, wanted = split_lines(text), split_lines(old)
     words = [content.split() for content, _end in lines]
     wanted_words = [content.split() for content, _end in wanted]

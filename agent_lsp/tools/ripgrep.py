@@ -23,9 +23,9 @@ _NAME = "rg.exe" if sys.platform == "win32" else "rg"
 _FLAGS = ("--no-config", "--color=never", "--hidden", "--glob=!.git", "--no-require-git")
 
 
-def find_ripgrep(workspace: Workspace, environment: Mapping[str, str]) -> Path | None:
-    """The program beside this interpreter, else the first on PATH that lies outside the workspace."""
-    own = Path(sysconfig.get_path("scripts"), _NAME)
+def find_ripgrep(workspace: Workspace, environment: Mapping[str, str], scripts: Path | None = None) -> Path | None:
+    """The program among this installation's ``scripts``, else the first on PATH that lies outside the workspace."""
+    own = (scripts or Path(sysconfig.get_path("scripts"))) / _NAME
     if own.is_file():
         return own
     for directory in filter(os.path.isabs, environment.get("PATH", "").split(os.pathsep)):

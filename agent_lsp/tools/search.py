@@ -79,7 +79,8 @@ async def find_lines(params: Search, path: ResolvedPath, context: ToolContext, *
     ]
     result = await run_ripgrep(ripgrep, arguments, path, context, output_limit=2 * _OUTPUT_BYTES)
     if result.exit_code == FAILED and not result.stdout.head:
-        raise ToolError("search_failed", result.stderr.readable(2_000).strip())
+        message = result.stderr.readable(2_000).strip()
+        raise ToolError("invalid_pattern" if "regex" in message else "search_failed", message)
     notes = [result.stderr.text().partition("\n")[0]] if result.exit_code == FAILED else []
     if result.stdout.omitted:
         notes.append("There are more matches than could be counted")
@@ -107,7 +108,7 @@ def _search(params: Search, path: ResolvedPath, glob: Glob | None, root: Path) -
     try:
         pattern = re.compile(re.escape(params.pattern) if params.literal else params.pattern)
     except re.error as error:
-        raise ToolError("search_failed", f"Not a regular expression: {error}") from error
+        raise ToolError("invalid_pattern", f"Not a regular expression: {params.pattern} ({error})") from error
     lines: list[Line] = []
     for name, display in _searched_files(path, root):
         if glob is None or glob.matches(name):

@@ -21,6 +21,8 @@ def walk_files(directory: Path, root: Path) -> Iterator[str]:
     """
     above = [parent for parent in reversed(directory.parents) if root in (parent, *parent.parents)]
     rules = [rule for parent in above for rule in _rules(parent)]
+    # A directory that is ignored itself is shown when it is asked for: rules that would hide all of it do not count.
+    rules = [rule for rule in rules if not _is_ignored(directory, [rule], is_directory=True)]
     yield from _walk(directory, "", rules)
 
 

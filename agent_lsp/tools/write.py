@@ -51,8 +51,9 @@ async def _run(params: WriteFile, context: ToolContext) -> ToolResult:
         )
     await save(path, after, previous=file)
     verb = "Created" if file is None else "Replaced"
-    notes = [f"{count_lines(after):,} lines"]
-    if after != params.content:
+    count = count_lines(after)
+    notes = [f"{count:,} line{'' if count == 1 else 's'}"]
+    if "\r" in after and "\r" not in params.content:
         notes.append("in the line ends of the old file")
     return ToolResult(
         content=f"{verb} {path.display} ({', '.join(notes)})", metadata={"path": path.display, "changed": True}

@@ -3,6 +3,9 @@
 import os
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import anyio
@@ -10,6 +13,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 
 from agent_lsp.errors import AgentLspError
+from agent_lsp.lsp.documents import path_of
 from agent_lsp.lsp.jobs import Job
 from agent_lsp.lsp.progress import work_done_progress
 from agent_lsp.lsp.server import AgentServer, run
@@ -18,26 +22,29 @@ from agent_lsp.lsp.server import AgentServer, run
 def example_server() -> AgentServer:
     """A new server with the features and commands below."""
     server = AgentServer("example", "1")
-    for name, feature in {
+    features: dict[str, Callable[..., Any]] = {
         "agent/echo": lambda params: params,
         "agent/fail": fail,
         "agent/unserialisable": lambda params: {"nan": float("nan"), "object": object()}[params["what"]],
         "agent/wait": wait,
         "agent/document": document,
         "agent/confirm": confirm,
+        "agent/steps": steps,
         types.TEXT_DOCUMENT_HOVER: hover,
-    }.items():
-        server.feature(name)(feature)
-    for name, command in {
+    }
+    commands: dict[str, Callable[..., Any]] = {
         "example.echo": lambda *arguments: list(arguments),
         "example.wait": wait,
         "example.progress": progress,
         "example.child": child,
         "example.shielded": shielded,
         "example.crash": crash,
-        "example.flood": flood,
+        "example.thread": thread,
         "example.streams": streams,
-    }.items():
+    }
+    for name, feature in features.items():
+        server.feature(name)(feature)
+    for name, command in commands.items():
         server.command(name)(command)
     return server
 
@@ -67,11 +74,9 @@ async def wait(ls: AgentServer, *_arguments: Any) -> None:
 
 
 def document(ls: AgentServer, params: dict[str, str]) -> dict[str, Any] | None:
-    from agent_lsp.lsp.documents import path_of
-
     path = path_of(params["uri"])
     found = None if path is None else ls.documents.get(path)
-    return found and {"text": found.text, "version": found.version, "unsaved": found.unsaved}
+    return None if found is None else asdict(found)
 
 
 async def confirm(ls: AgentServer, params: dict[str, Any]) -> Any:
@@ -97,6 +102,14 @@ async def progress(ls: AgentServer, *reports: str) -> None:
             ls.protocol.notify("example/ended")
 
     job: Job[None] = ls.start_job(work, "work")
+
+
+async def steps(ls: AgentServer, params: dict[str, Any]) -> None:
+    """Report the steps under the client's progress, each when the client asks for it by answering."""
+    async with work_done_progress(ls, "Stepping", lambda: None, params["workDoneToken"]) as shown:
+        for step in params["steps"]:
+            shown.report(step)
+            await ls.protocol.send_request_async("example/next", {"after": step})
 
 
 async def child(ls: AgentServer) -> int:
@@ -132,9 +145,13 @@ async def crash(ls: AgentServer) -> None:
     ls.start_job(work, "crash")
 
 
-async def flood(ls: AgentServer, size: int) -> None:
-    """Send ``size`` bytes at once."""
-    ls.protocol.notify("example/flood", {"text": "x" * size})
+async def thread(ls: AgentServer) -> None:
+    """Start a job that waits for a thread that does not end."""
+
+    async def work() -> None:
+        await anyio.to_thread.run_sync(threading.Event().wait, abandon_on_cancel=True)
+
+    ls.start_job(work, "thread")
 
 
 def streams() -> dict[str, str]:

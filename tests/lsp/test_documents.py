@@ -147,7 +147,7 @@ def test_document_is_unsaved_from_a_change_until_it_is_saved_or_undone(tmp_path:
 
     def see() -> None:
         document = documents.get(path)
-        seen.append(document and document.unsaved)
+        seen.append(None if document is None else document.unsaved)
 
     change(documents, (0, 0, 0, 0), "X", uri)
     see()

@@ -1,12 +1,13 @@
 """A progress shows what a job does in whatever editor there is, and its cancel button reaches the job."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.lsp.example_server import example_server
 from tests.lsp.harness import serving
-from tests.support.jsonrpc_client import Client, ErrorReply, NoReply
+from tests.support.jsonrpc_client import Client, ErrorReply, Message, NoReply
 
 SHOWN = {"window": {"workDoneProgress": True}}
 
@@ -74,11 +75,20 @@ async def test_progress_is_spared_an_editor_that_does_not_announce_it() -> None:
 async def test_progress_with_the_clients_token_begins_at_once() -> None:
     async with serving(example_server()) as client:
         await client.initialize()
+        client.handlers["example/next"] = never
         id_ = await client.ask("agent/steps", {"workDoneToken": "theirs", "steps": ["one", "two", "three"]})
-        await client.answer(id_)
-        assert [params["token"] for params in client.of_method("$/progress")] == ["theirs"] * len(progress_of(client))
-        assert [value["kind"] for value in progress_of(client)] == ["begin", "report", "report", "end"]
-        assert progress_of(client)[-1] == {"kind": "end", "message": "three"}
+        for step in ("one", "two", "three"):
+            asked = await client.wait_for(is_next_after(step))
+            await client.wait_for(is_shown(step))
+            await client.send({"jsonrpc": "2.0", "id": asked["id"], "result": None})
+        assert await client.answer(id_) is None
+        assert {params["token"] for params in client.of_method("$/progress")} == {"theirs"}
+        assert progress_of(client) == [
+            {"kind": "begin", "title": "Stepping", "cancellable": True, "message": "one"},
+            {"kind": "report", "cancellable": True, "message": "two"},
+            {"kind": "report", "cancellable": True, "message": "three"},
+            {"kind": "end", "message": "three"},
+        ]
         assert client.of_method("window/workDoneProgress/create") == []
 
 
@@ -87,6 +97,14 @@ async def test_cancel_of_an_unknown_progress_is_ignored() -> None:
         await client.initialize()
         await client.notify("window/workDoneProgress/cancel", {"token": "unknown"})
         assert await client.request("agent/echo", [1]) == [1]
+
+
+def is_next_after(step: str) -> Callable[[Message], bool]:
+    return lambda message: message.get("method") == "example/next" and message["params"] == {"after": step}
+
+
+def is_shown(step: str) -> Callable[[Message], bool]:
+    return lambda message: message.get("method") == "$/progress" and message["params"]["value"]["message"] == step
 
 
 def never(_params: Any) -> Any:

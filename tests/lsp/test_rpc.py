@@ -4,18 +4,16 @@ import json
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 
 from tests.lsp.example_server import example_server
 from tests.lsp.harness import serving
 from tests.support.jsonrpc_client import Client, ErrorReply, NoReply, frame
 
-EDITORS = sorted(Path(__file__).parent.glob("fixtures/editors/*.json"))
-
-
-def error(code: int, message: str, id_: int | None = None) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": id_, "error": {"code": code, "message": message}}
+EDITORS = {
+    path.name.removesuffix(".initialize.json"): json.loads(path.read_text())
+    for path in sorted(Path(__file__).parent.glob("fixtures/editors/*.json"))
+}
 
 
 async def assert_alive(client: Client) -> None:
@@ -149,7 +147,7 @@ async def test_requests_after_shutdown_are_refused() -> None:
 @pytest.mark.requirement("F63")
 async def test_messages_sent_with_initialize_are_handled_after_it() -> None:
     async with serving(example_server()) as client:
-        messages = [
+        messages: list[dict[str, Any]] = [
             {"id": 1, "method": "initialize", "params": {"processId": None, "capabilities": {}}},
             {"method": "initialized", "params": {}},
             {"id": 2, "method": "agent/echo", "params": [1]},
@@ -246,9 +244,8 @@ async def test_failing_job_leaves_the_server_running() -> None:
         await assert_alive(client)
 
 
-@pytest.mark.parametrize("editor", EDITORS, ids=lambda path: path.name.removesuffix(".initialize.json"))
-async def test_initialize_of_real_editors_is_answered(editor: Path) -> None:
-    params = json.loads(editor.read_text())
+@pytest.mark.parametrize("params", EDITORS.values(), ids=EDITORS.keys())
+async def test_initialize_of_real_editors_is_answered(params: dict[str, Any]) -> None:
     async with serving(example_server()) as client:
         result = await client.request("initialize", params)
         offered = params["capabilities"].get("general", {}).get("positionEncodings", ["utf-16"])

@@ -145,6 +145,7 @@ def test_assembler_reads_each_style_of_deltas(lists: Lists, expected: tuple[Tool
         pytest.param([[entry("a", "{}"), entry("a", "[]")]], id="in one list"),
         pytest.param([[entry("a", "{}")], [entry("a", "[]")]], id="in a list each"),
         pytest.param([[entry("a", "{}", index=0, id="")], [entry("a", "[]", index=0, id="")]], id="with index 0"),
+        pytest.param([[entry("a"), entry("a", "[]")]], id="in one list, one without arguments"),
         pytest.param([[entry("a", "{}", index=0, id=None)], [entry("a", "[]", index=0, id=None)]], id="with null ids"),
     ],
 )
@@ -310,3 +311,11 @@ def test_assembler_gives_any_calls_ids_of_their_own(style: str, calls: list[Call
 def test_assembler_takes_any_nonsense_and_keeps_ids_unique(lists: Lists) -> None:
     calls = assemble(lists)
     assert len({call.id for call in calls}) == len(calls)
+
+
+@pytest.mark.requirement("F50")
+def test_assembler_takes_another_name_for_another_call_where_nothing_else_tells() -> None:
+    assert without_ids(assemble([[entry("a", '{"cut', index=0)], [entry("b", "{}", index=0)]])) == [
+        ("a", '{"cut'),
+        ("b", "{}"),
+    ]

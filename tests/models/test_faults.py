@@ -103,6 +103,14 @@ def test_judge_lets_a_passing_status_pass(status: int) -> None:
             ),
         ),
         (
+            Failure(text="no access", status=403, codes=frozenset({"model_not_found"})),
+            f"{SERVER} does not know the model m (HTTP 403: no access). Change model.name",
+        ),
+        (
+            Failure(text="'max_tokens' is not supported with this model", status=400),
+            f"{SERVER} refused the request (HTTP 400: 'max_tokens' is not supported with this model)",
+        ),
+        (
             Failure(text="Invalid model: m", status=400),
             f"{SERVER} does not know the model m (HTTP 400: Invalid model: m). Change model.name",
         ),
@@ -152,6 +160,7 @@ def test_judge_asks_for_a_key_where_none_is_set() -> None:
         ({"retry-after": "Wed, 21 Oct 2026 09:28:30 +0200"}, 30.0),
         ({"retry-after": "Tue, 20 Oct 2026 07:28:30 GMT"}, 0.0),
         ({"retry-after": "soon"}, None),
+        ({"retry-after": "Wed, 21 Oct 99999999999999999999 07:28:30 GMT"}, None),
         ({"retry-after": "-3"}, None),
         ({"retry-after": "nan"}, None),
         ({"retry-after": "inf"}, None),
@@ -171,9 +180,14 @@ def test_wait_grows_to_the_cap_and_stays_between_half_and_whole() -> None:
 
 
 @pytest.mark.requirement("F54")
-def test_wait_is_never_shorter_than_the_server_asks() -> None:
-    wait = wait_after(TransientFault("busy", retry_after=30.0), 1, SETTINGS)
-    assert wait.delay == 30.0
+@pytest.mark.parametrize(
+    ("wish", "least", "most"), [(30.0, 30.0, 30.0), (60.0, 60.0, 60.0), (0.0, 2.0, 4.0), (0.1, 2.0, 4.0)]
+)
+def test_wait_is_as_long_as_the_server_asks_and_not_below_the_own_backoff(
+    wish: float, least: float, most: float
+) -> None:
+    settings = OpenAIChatSettings(name="m", backoff=Backoff(base=4.0))
+    assert least <= wait_after(TransientFault("busy", retry_after=wish), 1, settings).delay <= most
 
 
 @pytest.mark.requirement("F54", "F56")

@@ -278,6 +278,13 @@ async def test_model_names_the_setting_for_a_web_page(server: OpenAIServer) -> N
             await ask(model)
 
 
+async def test_model_sends_the_key_without_the_blanks_around_it(server: OpenAIServer) -> None:
+    server.reply_text("Hello you")
+    async with model_at(server.base_url, api_key=f" {KEY}\n") as model:
+        await ask(model)
+    assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+
+
 async def test_model_speaks_to_a_server_without_a_key(server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     server.reply_text("Hello you")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any, TypeAlias, TypeVar
 
 import anyio
-from anyio.abc import ByteReceiveStream, ByteSendStream, Process
+from anyio.abc import ByteReceiveStream, ByteSendStream, Process, SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 Message: TypeAlias = dict[str, Any]
@@ -49,6 +49,7 @@ class Client:
     def __init__(self, incoming: ByteReceiveStream, outgoing: ByteSendStream) -> None:
         self._incoming = BufferedByteReceiveStream(incoming)
         self._outgoing = outgoing
+        self._sending = anyio.Lock()
         self._ids = itertools.count(1)
         self._arrived = anyio.Event()
         self.closed = anyio.Event()
@@ -59,7 +60,8 @@ class Client:
 
     async def send_bytes(self, data: bytes) -> None:
         """Send bytes as they are."""
-        await self._outgoing.send(data)
+        async with self._sending:
+            await self._outgoing.send(data)
 
     async def send(self, message: Any) -> None:
         """Send any JSON value as one frame."""
@@ -201,9 +203,9 @@ async def spawn(
 @asynccontextmanager
 async def connect(connection: socket.socket) -> AsyncIterator[Client]:
     """Connect over a socket, which is closed afterwards."""
-    async with await anyio.abc.SocketStream.from_socket(connection) as stream:
-        async with listening(Client(stream, stream)) as client:
-            yield client
+    stream = await SocketStream.from_socket(connection)
+    async with stream, listening(Client(stream, stream)) as client:
+        yield client
 
 
 @asynccontextmanager

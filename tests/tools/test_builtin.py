@@ -81,8 +81,8 @@ def test_builtin_tools_describe_themselves_without_indentation(tool: AnyTool) ->
         (EDIT_FILE, {"path": "a", "edits": "b"}, "edits: Input should be a valid array"),
         (
             EDIT_FILE,
-            {"path": "a", "edits": [{"old": "", "new": ""}]},
-            "edits.0.old: String should have at least 1 character",
+            {"path": "a", "edits": [{"old": "b", "new": ""}, {"old": "", "new": ""}]},
+            "edits.1.old: String should have at least 1 character",
         ),
         (SHELL, {"command": "a", "timeout": 601}, "timeout: Input should be less than or equal to 600"),
         (SHELL, {"command": object()}, "arguments: Object of type object is not JSON serializable"),

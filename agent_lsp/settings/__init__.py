@@ -1,0 +1,1 @@
+"""Settings from all layers: ``schema`` says what there is, ``load`` merges the layers and reports what is wrong."""

@@ -1,0 +1,106 @@
+"""Reads one settings file: JSON with comments and trailing commas, each value with its line and column."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a setting stands; ``line`` and ``column`` count from 1 and are 0 where there is no file."""
+
+    source: str
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.line}:{self.column}" if self.line else self.source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingsFile:
+    """A file that could be read. ``places`` maps dotted keys, list indexes included, to where their value stands."""
+
+    values: Mapping[str, Any]
+    places: Mapping[str, Place] = field(default_factory=dict)
+    duplicates: tuple[tuple[str, Place], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadableFile:
+    """A file that is there and cannot be used."""
+
+    place: Place
+    message: str
+
+
+def read_settings_file(path: Path) -> SettingsFile | UnreadableFile | None:
+    """Read a file; None where there is none."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        return UnreadableFile(place=Place(source=str(path)), message=_first_line(error))
+    if not text.strip():
+        return SettingsFile(values={})
+    return _parse(text, str(path))
+
+
+def _parse(text: str, source: str) -> SettingsFile | UnreadableFile:
+    from json5.loader import ModelLoader, loads  # only where a settings file exists
+    from json5.utils import JSON5DecodeError
+
+    try:
+        values = loads(text)
+        model = loads(text, loader=ModelLoader())
+    except JSON5DecodeError as error:
+        place = Place(source=source, line=error.lineno, column=error.colno)
+        return UnreadableFile(place=place, message="not valid JSON")
+    except RecursionError:
+        return UnreadableFile(place=Place(source=source), message="nested too deeply")
+    if not isinstance(values, dict):
+        return UnreadableFile(place=Place(source=source, line=1, column=1), message="expected an object")
+    if (bad := _not_json(values)) is not None:
+        return UnreadableFile(place=Place(source=source), message=f"{bad} is not a JSON number")
+    places: dict[str, Place] = {}
+    duplicates = []
+    for key, node in _walk(model.value, ""):
+        place = Place(source=source, line=node.lineno, column=node.col_offset + 1)
+        if key in places:
+            duplicates.append((key, place))
+        places[key] = place
+    return SettingsFile(values=values, places=places, duplicates=tuple(duplicates))
+
+
+def _walk(node: Any, prefix: str) -> Iterator[tuple[str, Any]]:
+    """Each value below a node of json-five's tree, with its dotted key."""
+    from json5.model import JSONArray, JSONObject
+
+    if isinstance(node, JSONObject):
+        for pair in node.key_value_pairs:
+            key = f"{prefix}{pair.key.name if hasattr(pair.key, 'name') else pair.key.characters}"
+            yield key, pair.value
+            yield from _walk(pair.value, f"{key}.")
+    elif isinstance(node, JSONArray):
+        for index, value in enumerate(node.values):
+            yield f"{prefix}{index}", value
+            yield from _walk(value, f"{prefix}{index}.")
+
+
+def _not_json(value: Any) -> float | None:
+    """The first number in a value that JSON does not have."""
+    match value:
+        case float() if not math.isfinite(value):
+            return value
+        case dict():
+            return next((bad for item in value.values() if (bad := _not_json(item)) is not None), None)
+        case list():
+            return next((bad for item in value if (bad := _not_json(item)) is not None), None)
+    return None
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__

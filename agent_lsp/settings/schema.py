@@ -1,0 +1,64 @@
+"""The settings file as types (S2). Sections of later features are kept as they are and do nothing yet."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Section(BaseModel):
+    """A frozen group of settings without unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class ModelSettings(Section):
+    """Which model answers, and where. Never read from a workspace (F71)."""
+
+    name: str | None = Field(default=None, min_length=1, description="the model's name at the endpoint")
+    base_url: str | None = Field(default=None, min_length=1, description="an OpenAI-compatible endpoint")
+    api_key_env: str = Field(default="OPENAI_API_KEY", min_length=1, description="the variable that holds the key")
+    context_window: int | None = Field(default=None, gt=0, description="tokens")
+    max_output_tokens: int | None = Field(default=None, gt=0)
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    reasoning_effort: str | None = None
+    quirks: dict[str, bool | str] = Field(default_factory=dict)
+
+
+class PermissionSettings(Section):
+    """Rules and modes."""
+
+    mode: Literal["default", "accept_edits", "plan", "dont_ask", "bypass"] = "default"
+    deny: tuple[str, ...] = Field(default=(), strict=False)
+    ask: tuple[str, ...] = Field(default=(), strict=False)
+    allow: tuple[str, ...] = Field(default=(), strict=False)
+    additional_directories: tuple[str, ...] = Field(default=(), strict=False)
+    approval_timeout: float = Field(default=600, gt=0, description="seconds until an unanswered question is a no")
+    answer_guard_ms: float = Field(default=400, ge=0, description="an Allow that comes sooner is asked again; 0 is off")
+
+
+class AgentSettings(Section):
+    """The loop."""
+
+    max_turns: int = Field(default=50, gt=0, description="model requests in one run")
+    instructions: tuple[str, ...] = Field(default=("AGENTS.md", "CLAUDE.md"), strict=False)
+    builtin_hooks: tuple[str, ...] = Field(default=("block-dangerous-bash",), strict=False)
+
+
+Later = Annotated[Any, Field(description="belongs to a feature that is not there yet")]
+
+
+class Settings(Section):
+    """All settings, merged."""
+
+    model: ModelSettings = Field(default_factory=ModelSettings)
+    permissions: PermissionSettings = Field(default_factory=PermissionSettings)
+    agent: AgentSettings = Field(default_factory=AgentSettings)
+    hooks: Later = None
+    hooks_http_allow: Later = None
+    validation: Later = None
+    mcp_servers: Later = None
+    sessions: Later = None
+
+
+SECTIONS: dict[str, type[Section]] = {"model": ModelSettings, "permissions": PermissionSettings, "agent": AgentSettings}
+LATER = ("hooks", "hooks_http_allow", "validation", "mcp_servers", "sessions")

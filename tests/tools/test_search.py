@@ -1,0 +1,151 @@
+"""Searching finds what ripgrep finds, says what it left out, and works slowly without ripgrep."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent_lsp.errors import ToolError
+from agent_lsp.messages import JsonValue, ToolResult
+from agent_lsp.tools.base import ToolContext
+from agent_lsp.tools.ripgrep import find_ripgrep
+from agent_lsp.tools.search import SEARCH, Findings, Line, Search, find_lines
+from tests.tools.conftest import Call
+
+
+@pytest.fixture
+def tree(root: Path) -> Path:
+    (root / "src").mkdir()
+    (root / "src/a.py").write_bytes(b"import os\r\n\r\ndef needle(x):\r\n    return x\r\n")
+    (root / "src/b.py").write_text("one\nneedle = 1\nthree\nfour\nfive\nneedle()\n")
+    (root / "notes.txt").write_bytes(b"caf\xc3\xa9 needle\n-needle-\n")
+    (root / "binary").write_bytes(b"\0needle")
+    (root / ".hidden").write_text("needle in hay")
+    (root / "ignored.log").write_text("needle\n")
+    (root / ".gitignore").write_text("*.log\n")
+    (root / ".git").mkdir()
+    (root / ".git/config").write_text("needle\n")
+    (root.parent / "outside").write_text("needle\n")
+    (root / "link").symlink_to(root.parent / "outside")
+    return root
+
+
+def line(path: str, number: int, text: str, *, is_match: bool = True) -> Line:
+    return Line(path=path, number=number, text=text, is_match=is_match)
+
+
+EVERYWHERE = [
+    line(".hidden", 1, "needle in hay"),
+    line("notes.txt", 1, "café needle"),
+    line("notes.txt", 2, "-needle-"),
+    line("src/a.py", 3, "def needle(x):"),
+    line("src/b.py", 2, "needle = 1"),
+    line("src/b.py", 6, "needle()"),
+]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"pattern": "needle"}, EVERYWHERE),
+        ({"pattern": "^needle$"}, []),
+        ({"pattern": "(?i)NEEDLE in"}, EVERYWHERE[:1]),
+        ({"pattern": "needle(x)", "literal": True}, [EVERYWHERE[3]]),
+        ({"pattern": "-needle-"}, [EVERYWHERE[2]]),
+        ({"pattern": "needle(?=\\()"}, [EVERYWHERE[3], EVERYWHERE[5]]),
+        ({"pattern": "needle", "glob": "*.py"}, EVERYWHERE[3:]),
+        ({"pattern": "needle", "glob": "src/b.*"}, EVERYWHERE[4:]),
+        ({"pattern": "needle", "glob": "*.log"}, []),
+        ({"pattern": "needle", "path": "src", "glob": "a.py"}, [EVERYWHERE[3]]),
+        ({"pattern": "needle", "path": "src", "glob": "src/*.py"}, []),
+        ({"pattern": "needle", "path": "ignored.log"}, [line("ignored.log", 1, "needle")]),
+        (
+            {"pattern": "needle", "path": "src/b.py", "context": 1},
+            [
+                line("src/b.py", 1, "one", is_match=False),
+                line("src/b.py", 2, "needle = 1"),
+                line("src/b.py", 3, "three", is_match=False),
+                line("src/b.py", 5, "five", is_match=False),
+                line("src/b.py", 6, "needle()"),
+            ],
+        ),
+    ],
+)
+@pytest.mark.parametrize("has_ripgrep", [True, False])
+@pytest.mark.requirement("S3")
+async def test_find_lines_agrees_with_and_without_ripgrep(
+    tree: Path, context: ToolContext, has_ripgrep: bool, arguments: dict[str, JsonValue], expected: list[Line]
+) -> None:
+    params = SEARCH.validate(arguments)
+    ripgrep = find_ripgrep(context.workspace, context.environment) if has_ripgrep else None
+
+    findings = await find_lines(params, context.workspace.resolve(params.path), context, ripgrep=ripgrep)
+
+    notes = () if has_ripgrep else ("ripgrep not found; slow search in Python",)
+    assert findings == Findings(lines=expected, notes=notes)
+
+
+@pytest.mark.parametrize("has_ripgrep", [True, False])
+async def test_find_lines_refuses_a_pattern_that_is_none(tree: Path, context: ToolContext, has_ripgrep: bool) -> None:
+    ripgrep = find_ripgrep(context.workspace, context.environment) if has_ripgrep else None
+
+    with pytest.raises(ToolError) as caught:
+        await find_lines(Search(pattern="needle("), context.workspace.resolve("."), context, ripgrep=ripgrep)
+
+    assert caught.value.code == "invalid_pattern"
+    assert "needle(" in caught.value.message
+
+
+async def test_search_groups_by_file(tree: Path, call: Call) -> None:
+    result = await call(SEARCH, pattern="needle", path="src", context=1)
+
+    assert result == ToolResult(
+        content=(
+            "src/a.py\n2-\n3:def needle(x):\n4-    return x\n\n"
+            "src/b.py\n1-one\n2:needle = 1\n3-three\n--\n5-five\n6:needle()"
+        )
+    )
+
+
+async def test_search_says_how_many_matches_it_left_out(tree: Path, call: Call) -> None:
+    result = await call(SEARCH, pattern="needle", limit=2)
+
+    assert result.content == (
+        ".hidden\n1:needle in hay\n\nnotes.txt\n1:café needle\n\n"
+        "[The first 2 of 6 matching lines; narrow the pattern, the path or the glob]"
+    )
+
+
+@pytest.mark.requirement("F36")
+async def test_search_bounds_long_lines(root: Path, call: Call) -> None:
+    (root / "minified").write_text("needle" + "x" * 3_000_000)
+
+    result = await call(SEARCH, pattern="needle")
+
+    assert result.content == f"minified\n1:needle{'x' * 494} [... omitted end of long line]"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"pattern": "nowhere"}, "[No matches]"),
+        ({"pattern": "x", "path": "missing"}, "Error [file_not_found]: File not found: missing"),
+        ({"pattern": "x", "path": ".."}, "Error [outside_workspace]: Path is outside the workspace: {parent}"),
+    ],
+)
+async def test_search_says_why_there_is_nothing(
+    tree: Path, call: Call, arguments: Mapping[str, JsonValue], expected: str
+) -> None:
+    assert (await call(SEARCH, **arguments)).content == expected.format(parent=tree.parent)
+
+
+@pytest.mark.requirement("F70")
+async def test_search_ignores_configuration_of_ripgrep(tree: Path, context: ToolContext) -> None:
+    configuration = tree / "ripgreprc"
+    configuration.write_text("--no-ignore\n--follow\n--max-count=0\n")
+    environment = {**context.environment, "RIPGREP_CONFIG_PATH": str(configuration)}
+
+    result = await SEARCH.prepare("1", {"pattern": "needle in"}).run(replace(context, environment=environment))
+
+    assert result.content == ".hidden\n1:needle in hay"
