@@ -122,6 +122,7 @@ async def run_program(program: Program, *, on_output: Callable[[str], None] | No
             timed_out = limit.cancelled_caught
             if timed_out:
                 await _end(process, mark)
+            readers.cancel_scope.deadline = anyio.current_time() + DRAIN_SECONDS
         ended_cleanly = not readers.cancel_scope.cancel_called
     finally:
         await _close(process, None if ended_cleanly else mark)

@@ -26,7 +26,7 @@ from agent_lsp.approvals import Approver
 from agent_lsp.errors import AgentLspError, ConfigurationError
 from agent_lsp.lsp.documents import path_of
 from agent_lsp.lsp.transcript import TranscriptFile
-from agent_lsp.session.assemble import SessionOptions, open_session, state_directory
+from agent_lsp.session.assemble import SessionOptions, open_session, parse_mode, state_directory
 from agent_lsp.session.session import Session
 from agent_lsp.workspace import Documents
 
@@ -137,8 +137,9 @@ class Conversations:
 
     def set_mode(self, mode: str) -> None:
         """Change the permission mode of every session and of those to come. Raises ConfigurationError."""
+        parsed = parse_mode(mode)
         for session in self.sessions.values():
-            session.set_mode(mode)
+            session.set_mode(parsed)
         self.mode = mode
 
     def cancel(self, id_: str | None) -> bool:

@@ -4,6 +4,7 @@ The script reads, makes an edit that asks, tries a write that a hook blocks, run
 Whether the bug is gone is then judged by running those tests once more, outside of the agent.
 """
 
+import os
 import shutil
 import sys
 import tempfile
@@ -18,7 +19,7 @@ from agent_lsp.hooks.registry import HookRegistry
 from agent_lsp.messages import ToolMessage, ToolResult
 from agent_lsp.models.base import ModelRequest
 from agent_lsp.models.scripted import ScriptedModel, Step, calls, says
-from agent_lsp.processes import child_environment, run_process
+from agent_lsp.processes import Program, ProgramResult, child_environment, run_program
 from agent_lsp.session.assemble import SessionOptions, open_session
 
 FILES = {
@@ -83,11 +84,13 @@ async def run_demo(
         )
         session.subscribe(subscriber)
         finished = await session.run(PROMPT)
-        tests = await run_process(
-            [sys.executable, "-m", "unittest", "-q"], cwd=root, env=child_environment(), timeout=60
-        )
+        tests = await _program(root, sys.executable, "-m", "unittest", "-q")
         fixed = tests.exit_code == 0
-        verdict = "The project's own tests pass." if fixed else f"The project's own tests still fail:\n{tests.output}"
+        verdict = (
+            "The project's own tests pass."
+            if fixed
+            else f"The project's own tests still fail:\n{tests.stdout.readable(4_000)}"
+        )
         place = f"\nThe project is in {root}" if keep else ""
         return DemoReport(text=f"{finished.text or finished.error}\n{verdict}{place}", fixed=fixed)
     finally:
@@ -101,7 +104,7 @@ async def _build_project(root: Path) -> None:
     git = shutil.which("git")
     if git is None:
         return  # the demo shows the agent, not git; without git it is a plain folder
-    quiet = [
+    plain = (
         git,
         "-c",
         "core.fsmonitor=",
@@ -110,10 +113,15 @@ async def _build_project(root: Path) -> None:
         "-c",
         "user.name=demo",
         "-c",
-        "user.email=demo@localhost",
-    ]
-    for arguments in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "A basket with a bug"]):
-        await run_process([*quiet, *arguments], cwd=root, env=child_environment(), timeout=30)
+        "user.email=demo@demo",
+    )
+    for arguments in (("init", "-q"), ("add", "."), ("commit", "-q", "-m", "A basket with a bug")):
+        await _program(root, *plain, *arguments)
+
+
+async def _program(root: Path, *command: str) -> ProgramResult:
+    environment = child_environment(os.environ)
+    return await run_program(Program(command=command, cwd=root, environment=environment, timeout=60, merge_stderr=True))
 
 
 def _protect_generated(hooks: HookRegistry) -> None:

@@ -15,7 +15,7 @@ from agent_lsp.agent.events import AgentEvent, StopReason, TurnFinished, TurnSta
 from agent_lsp.agent.loop import run_prompt
 from agent_lsp.errors import AgentLimitError, AgentLspError
 from agent_lsp.messages import Transcript, Usage
-from agent_lsp.permissions.policy import Policy
+from agent_lsp.permissions.policy import PermissionMode
 
 Subscriber: TypeAlias = Callable[[AgentEvent], None]
 
@@ -42,10 +42,12 @@ class EventStream:
 class Session:
     """Runs prompts on one history. Made by ``session.assemble``."""
 
-    def __init__(self, agent: Agent, events: EventStream) -> None:
+    def __init__(self, agent: Agent, events: EventStream, *, problems: tuple[str, ...] = ()) -> None:
         self.id = uuid.uuid4().hex
         self.transcript = Transcript()
         self.turn_id = ""
+        self.problems = problems
+        self.changed_paths: tuple[str, ...] = ()
         self._agent = agent
         self._events = events
         self._turn = anyio.Lock()
@@ -56,8 +58,12 @@ class Session:
         return self._turn.locked()
 
     @property
-    def policy(self) -> Policy:
-        return self._agent.policy
+    def mode(self) -> str:
+        return self._agent.policy.mode.value
+
+    def set_mode(self, mode: PermissionMode) -> None:
+        """Change the permission mode for the calls to come."""
+        self._agent.policy.mode = mode
 
     @property
     def model_name(self) -> str:

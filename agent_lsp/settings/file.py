@@ -1,6 +1,7 @@
 """Reads one settings file: JSON with comments and trailing commas, each value with its line and column."""
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,8 +58,7 @@ def _parse(text: str, source: str) -> SettingsFile | UnreadableFile:
         values = loads(text)
         model = loads(text, loader=ModelLoader())
     except JSON5DecodeError as error:
-        place = Place(source=source, line=error.lineno, column=error.colno)
-        return UnreadableFile(place=place, message="not valid JSON")
+        return UnreadableFile(place=_error_place(error, source), message="not valid JSON")
     except RecursionError:
         return UnreadableFile(place=Place(source=source), message="nested too deeply")
     if not isinstance(values, dict):
@@ -75,13 +75,19 @@ def _parse(text: str, source: str) -> SettingsFile | UnreadableFile:
     return SettingsFile(values=values, places=places, duplicates=tuple(duplicates))
 
 
+def _error_place(error: Exception, source: str) -> Place:
+    """Where json-five stumbled; it says so in its message alone."""
+    found = re.search(r"line (\d+) column (\d+)", str(error))
+    return Place(source=source, line=int(found[1]), column=int(found[2])) if found else Place(source=source)
+
+
 def _walk(node: Any, prefix: str) -> Iterator[tuple[str, Any]]:
     """Each value below a node of json-five's tree, with its dotted key."""
     from json5.model import JSONArray, JSONObject
 
     if isinstance(node, JSONObject):
         for pair in node.key_value_pairs:
-            key = f"{prefix}{pair.key.name if hasattr(pair.key, 'name') else pair.key.characters}"
+            key = f"{prefix}{getattr(pair.key, 'name', None) or getattr(pair.key, 'characters', '')}"
             yield key, pair.value
             yield from _walk(pair.value, f"{key}.")
     elif isinstance(node, JSONArray):

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from anyio.lowlevel import checkpoint
 
 from tests.lsp.example_server import example_server
 from tests.lsp.harness import serving
@@ -146,7 +147,13 @@ async def test_requests_after_shutdown_are_refused() -> None:
 
 @pytest.mark.requirement("F63")
 async def test_messages_sent_with_initialize_are_handled_after_it() -> None:
-    async with serving(example_server()) as client:
+    async def take_a_while(_params: Any) -> None:
+        for _ in range(10):
+            await checkpoint()
+
+    server = example_server()
+    server.feature("initialize")(take_a_while)
+    async with serving(server) as client:
         messages: list[dict[str, Any]] = [
             {"id": 1, "method": "initialize", "params": {"processId": None, "capabilities": {}}},
             {"method": "initialized", "params": {}},

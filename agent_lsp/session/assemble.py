@@ -1,0 +1,206 @@
+"""The composition root: settings and options in, a session out. The one place where objects are wired."""
+
+import logging
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+from agent_lsp.agent.agent import Agent
+from agent_lsp.agent.events import PermissionDecided
+from agent_lsp.agent.profiles import PROFILES, Profile, profile, require_fixed
+from agent_lsp.agent.prompt import system_prompt
+from agent_lsp.approvals import ApprovalReply, ApprovalRequest, Approver
+from agent_lsp.errors import ConfigurationError
+from agent_lsp.hooks.builtin import install_builtin, plan_guard
+from agent_lsp.hooks.registry import HookRegistry
+from agent_lsp.models.base import Model
+from agent_lsp.models.openai_chat import OpenAIChatModel
+from agent_lsp.models.settings import OPENAI_BASE_URL, OpenAIChatSettings
+from agent_lsp.permissions.grants import Grants, grants_file
+from agent_lsp.permissions.policy import PermissionMode, Policy
+from agent_lsp.processes import child_environment
+from agent_lsp.session.session import EventStream, Session
+from agent_lsp.settings.load import LoadedSettings, load_settings
+from agent_lsp.tools.builtin import BUILTIN_TOOLS
+from agent_lsp.tools.registry import ToolRegistry
+from agent_lsp.workspace import Documents, NoDocuments, Workspace
+
+_audit = logging.getLogger("agent_lsp.audit")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionOptions:
+    """What a front decides; everything else comes from settings.
+
+    ``model`` replaces the endpoint (demo, tests). ``hooks`` registers in-process hooks and needs a profile with that
+    capability. ``audit`` hears every permission verdict.
+    """
+
+    root: Path
+    approver: Approver | None
+    level: int | None = None
+    profile: Profile | None = None
+    model: Model | None = None
+    model_name: str | None = None
+    mode: str | None = None
+    max_turns: int | None = None
+    trusted: bool = False
+    hooks: Callable[[HookRegistry], None] | None = None
+    documents: Documents = field(default_factory=NoDocuments)
+    editor_settings: Mapping[str, Any] = field(default_factory=dict)
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    audit: Callable[[PermissionDecided], None] | None = lambda event: _audit.info(
+        "%s: %s (%s)", event.tool, event.behavior, event.source
+    )
+
+
+def config_directory() -> Path:
+    """Where the user's settings lie, by the platform's convention."""
+    return platformdirs.user_config_path("agent-lsp", appauthor=False)
+
+
+def state_directory() -> Path:
+    """Where remembered approvals and transcripts lie, by the platform's convention."""
+    return platformdirs.user_state_path("agent-lsp", appauthor=False)
+
+
+def open_session(options: SessionOptions) -> Session:
+    """Wire a session. Raises ConfigurationError before anything is built or run if it cannot work."""
+    chosen = _checked_profile(options)
+    loaded = load_settings(
+        options.root.resolve(),
+        user_directory=config_directory(),
+        editor=options.editor_settings,
+        command_line=_command_line(options),
+        environ=options.environ,
+        trusted=options.trusted,
+    )
+    settings = loaded.settings
+    workspace = Workspace(
+        options.root, additional=tuple(Path(path).expanduser() for path in settings.permissions.additional_directories)
+    )
+    policy = _policy(chosen, loaded, workspace)
+    events = EventStream()
+    agent = Agent(
+        model=options.model or _endpoint(loaded),
+        system=system_prompt(workspace),
+        tools=ToolRegistry(tool for tool in BUILTIN_TOOLS if _offers(chosen, tool.name)),
+        policy=policy,
+        approver=options.approver or _NoApprover(),
+        audit=options.audit or _silent,
+        hooks=_hooks(options, loaded, workspace, policy) if "hooks" in chosen.capabilities else None,
+        workspace=workspace,
+        emit=events.emit,
+        documents=options.documents,
+        environment=child_environment(options.environ, [settings.model.api_key_env]),
+        max_turns=settings.agent.max_turns,
+    )
+    return Session(agent, events, problems=tuple(map(str, loaded.problems)))
+
+
+def _checked_profile(options: SessionOptions) -> Profile:
+    """The profile, fit for what is injected (A62, A63, A65)."""
+    chosen = options.profile or (PROFILES[-1] if options.level is None else profile(options.level))
+    require_fixed(chosen)
+    if options.hooks is not None and "hooks" not in chosen.capabilities:
+        raise ConfigurationError("hooks require chapter 4 or later")
+    if "policy" in chosen.capabilities and (options.approver is None or options.audit is None):
+        raise ConfigurationError("chapter 3 and later need an approver and an audit sink")
+    return chosen
+
+
+def _offers(chosen: Profile, tool: str) -> bool:
+    return tool == "shell" or "files" in chosen.capabilities
+
+
+def _command_line(options: SessionOptions) -> dict[str, Any]:
+    """The options of a front as the strongest layer of settings."""
+    given: dict[str, dict[str, Any]] = {
+        "model": {"name": options.model_name},
+        "permissions": {"mode": options.mode},
+        "agent": {"max_turns": options.max_turns},
+    }
+    if options.mode is not None:
+        parse_mode(options.mode)
+    if options.max_turns is not None and options.max_turns < 1:
+        raise ConfigurationError("--max-turns must be at least 1")
+    return {
+        section: kept
+        for section, values in given.items()
+        if (kept := {key: value for key, value in values.items() if value is not None})
+    }
+
+
+def parse_mode(text: str) -> PermissionMode:
+    """A permission mode by name. Raises ConfigurationError that lists the names."""
+    try:
+        return PermissionMode(text)
+    except ValueError:
+        known = ", ".join(mode.value for mode in PermissionMode)
+        raise ConfigurationError(f"There is no permission mode {text!r}; known are {known}") from None
+
+
+def _policy(chosen: Profile, loaded: LoadedSettings, workspace: Workspace) -> Policy:
+    """Below the policy profile, and where a settings file could not be read, only the defaults decide."""
+    if "policy" not in chosen.capabilities:
+        return Policy(workspace=workspace)
+    if loaded.locked:
+        return Policy(workspace=workspace, rules=[rule for rule in loaded.rules if rule.behavior.name != "ALLOW"])
+    return Policy(
+        workspace=workspace,
+        rules=loaded.rules,
+        mode=PermissionMode(loaded.settings.permissions.mode),
+        grants=Grants(grants_file(state_directory(), workspace.root)),
+    )
+
+
+def _hooks(options: SessionOptions, loaded: LoadedSettings, workspace: Workspace, policy: Policy) -> HookRegistry:
+    registry = HookRegistry()
+    install_builtin(registry, loaded.settings.agent.builtin_hooks, workspace.root)
+    registry.register_guard(
+        "plan-mode", lambda prepared: plan_guard(prepared) if policy.mode is PermissionMode.PLAN else None
+    )
+    if options.hooks is not None:
+        options.hooks(registry)
+    return registry
+
+
+def _endpoint(loaded: LoadedSettings) -> Model:
+    """The configured model server. A key is needed unless another server than the default one was chosen."""
+    model = loaded.settings.model
+    if model.name is None:
+        raise ConfigurationError(
+            "No model is set; give --model NAME, set AGENT_LSP_MODEL, or set model.name in "
+            f"{config_directory() / 'settings.json'}"
+        )
+    if loaded.api_key is None and model.base_url is None:
+        raise ConfigurationError(
+            f"No API key: {model.api_key_env} is not set. Set it (or model.api_key_env to the variable that holds the "
+            "key), or set OPENAI_BASE_URL or model.base_url to a server that needs none"
+        )
+    return OpenAIChatModel(
+        OpenAIChatSettings(
+            name=model.name,
+            base_url=model.base_url or OPENAI_BASE_URL,
+            api_key=loaded.api_key,
+            max_output_tokens=model.max_output_tokens,
+            temperature=model.temperature,
+            reasoning_effort=model.reasoning_effort,
+            quirks=model.quirks,
+        )
+    )
+
+
+class _NoApprover:
+    """Stands in below the policy profile, where nobody is asked."""
+
+    async def ask(self, request: ApprovalRequest) -> ApprovalReply:
+        return ApprovalReply(allowed=False, feedback="no approver")
+
+
+def _silent(_event: PermissionDecided) -> None:
+    """The audit sink below the policy profile."""
