@@ -8,9 +8,10 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pygls.exceptions import JsonRpcInvalidParams
 
 from agent_lsp.agent.events import (
     AgentEvent,
@@ -22,7 +23,7 @@ from agent_lsp.agent.events import (
     TurnFinished,
     event_json,
 )
-from agent_lsp.approvals import Approver
+from agent_lsp.approvals import ApprovalReply, Approver, Scope
 from agent_lsp.errors import AgentLspError, ConfigurationError
 from agent_lsp.lsp.documents import path_of
 from agent_lsp.lsp.transcript import TranscriptFile
@@ -52,6 +53,33 @@ class PromptParams(_Wire):
     session_id: str | None = Field(default=None, alias="sessionId")
     mode: str | None = None
     work_done_token: int | str | None = Field(default=None, alias="workDoneToken")
+
+
+class AnswerParams(_Wire):
+    """The argument of ``agent.approvals.answer``."""
+
+    decision: Literal["allow", "deny"]
+    id: str | None = None
+    scope: Scope = Scope.ONCE
+    feedback: str = ""
+
+    def reply(self) -> ApprovalReply:
+        return ApprovalReply(allowed=self.decision == "allow", scope=self.scope, feedback=self.feedback)
+
+
+W = TypeVar("W", bound=_Wire)
+
+
+def read(kind: type[W], arguments: object) -> W:
+    """Read what the client sent. Raises JsonRpcInvalidParams that names each field and reason."""
+    try:
+        return kind.model_validate(arguments)
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {item['msg']}"
+            for item in error.errors(include_url=False)
+        )
+        raise JsonRpcInvalidParams(f"Invalid params: {problems}") from error
 
 
 class Client(Protocol):
@@ -102,8 +130,8 @@ class Conversations:
         self._events = events
 
     def turn(self, arguments: object) -> Turn:
-        """Read the parameters of a prompt and find its session. Raises ValidationError or ConfigurationError."""
-        params = PromptParams.model_validate(arguments)
+        """Read the parameters of a prompt and find its session. Raises JsonRpcInvalidParams or ConfigurationError."""
+        params = read(PromptParams, arguments)
         if params.mode is not None:
             self.set_mode(params.mode)
         session = self.session(params.session_id)
@@ -141,6 +169,11 @@ class Conversations:
         for session in self.sessions.values():
             session.set_mode(parsed)
         self.mode = mode
+
+    def current_mode(self) -> str:
+        """The mode that was set here, else that of the latest session."""
+        latest = next(reversed(self.sessions.values()), None)
+        return self.mode or (latest.mode if latest is not None else "default")
 
     def cancel(self, id_: str | None) -> bool:
         """Cancel the turns of one session, or of all."""

@@ -28,11 +28,13 @@ class EventStream:
     def __init__(self) -> None:
         self._subscribers: list[Subscriber] = []
 
-    def subscribe(self, subscriber: Subscriber) -> None:
+    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
+        """Add a subscriber; returns what takes it off again."""
         self._subscribers.append(subscriber)
+        return lambda: self._subscribers.remove(subscriber)
 
     def emit(self, event: AgentEvent) -> None:
-        for subscriber in self._subscribers:
+        for subscriber in tuple(self._subscribers):
             try:
                 subscriber(event)
             except Exception:
@@ -69,9 +71,9 @@ class Session:
     def model_name(self) -> str:
         return self._agent.model.name
 
-    def subscribe(self, subscriber: Subscriber) -> None:
-        """Hear every event from now on."""
-        self._events.subscribe(subscriber)
+    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
+        """Hear every event from now on; returns what ends that."""
+        return self._events.subscribe(subscriber)
 
     def cancel(self) -> bool:
         """Cancel the running turn and the waiting ones; returns whether there were any."""
