@@ -8,6 +8,7 @@ from agent_lsp.errors import TranscriptError
 from agent_lsp.messages import (
     AssistantMessage,
     ChatMessage,
+    JsonValue,
     SystemMessage,
     ToolCall,
     ToolMessage,
@@ -100,13 +101,13 @@ def test_close_open_calls_answers_the_rest_in_order() -> None:
 
 @pytest.mark.requirement("A39")
 def test_frozen_json_cannot_be_changed_through_any_reference() -> None:
-    inner = {"list": [1, {"deep": "old"}]}
-    frozen = freeze_object(inner)
-    inner["list"].append(2)
+    items: list[JsonValue] = [1, {"deep": "old"}]
+    frozen = freeze_object({"list": items})
+    items.append(2)
 
     assert thaw(frozen) == {"list": [1, {"deep": "old"}]}
     with pytest.raises(TypeError):
-        frozen["list"][1]["deep"] = "new"  # type: ignore[index,call-overload]  # the misuse itself
+        frozen["list"][1]["deep"] = "new"  # type: ignore[index]  # the misuse itself
 
 
 @pytest.mark.requirement("F44")

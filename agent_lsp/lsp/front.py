@@ -179,7 +179,11 @@ class Front:
 
         title = f"Agent: {turn.prompt.splitlines()[0][:60]}"
         first = len(turn.session.transcript) == 0
-        async with work_done_progress(self._server, title, lambda: bool(turn.session.cancel()), turn.token) as progress:
+
+        def cancel() -> None:
+            turn.session.cancel()
+
+        async with work_done_progress(self._server, title, cancel, turn.token) as progress:
 
             def show(event: "AgentEvent") -> None:
                 line = progress_line(event)

@@ -20,7 +20,7 @@ from agent_lsp.models.base import Reply
 from agent_lsp.models.scripted import Step, calls, says
 from agent_lsp.tools.base import ToolContext
 from agent_lsp.workspace import Access, ResolvedPath
-from tests.support.harness import Harness, NoteParams, RecordingApprover, note_tool
+from tests.support.harness import Harness, NoteParams, RecordingApprover, kept, note_tool
 
 NOTE = calls(("note", {"text": "a"}))
 YES = ApprovalReply(allowed=True)
@@ -59,7 +59,7 @@ async def test_unusable_call_is_answered_without_reaching_a_hook(
     reached: list[HookContext] = []
     registry = HookRegistry()
     for event in (HookEvent.PRE_TOOL_USE, HookEvent.POST_TOOL_USE):
-        registry.register(event, lambda context: reached.append(context) or HookResult())
+        registry.register(event, lambda context: kept(reached, context))
     harness = Harness(tmp_path, [_raw_call(name, arguments), says("done")], hooks=registry)
 
     await harness.run()
@@ -121,7 +121,7 @@ async def test_hook_fault_becomes_the_paired_result(
     assert callable(fault)
     registry.register(event, fault)
     if event is HookEvent.PRE_TOOL_USE:
-        registry.register(HookEvent.POST_TOOL_USE, lambda _context: posts.append("post") or HookResult())
+        registry.register(HookEvent.POST_TOOL_USE, lambda _context: kept(posts, "post"))
     harness = Harness(tmp_path, [NOTE, says("done")], hooks=registry)
 
     outcome = await harness.run()
@@ -167,7 +167,7 @@ async def test_audit_fault_becomes_the_paired_result(tmp_path: Path) -> None:
 async def test_handler_fault_is_shown_to_post_hooks(tmp_path: Path, error: Exception, content: str) -> None:
     seen: list[ToolResult | None] = []
     registry = HookRegistry()
-    registry.register(HookEvent.POST_TOOL_USE, lambda context: seen.append(context.result) or HookResult())
+    registry.register(HookEvent.POST_TOOL_USE, lambda context: kept(seen, context.result))
 
     async def handler(_params: NoteParams, _context: ToolContext) -> ToolResult:
         raise error
@@ -186,8 +186,8 @@ async def test_blocking_error_is_verbatim_and_skips_everything_after(tmp_path: P
     registry = HookRegistry()
     block = ToolResult.error("hook_blocked", "generated.txt is managed elsewhere")
     registry.register(HookEvent.PRE_TOOL_USE, lambda _context: HookResult(blocking_error=block))
-    registry.register(HookEvent.PRE_TOOL_USE, lambda _context: later.append("pre") or HookResult())
-    registry.register(HookEvent.POST_TOOL_USE, lambda _context: later.append("post") or HookResult())
+    registry.register(HookEvent.PRE_TOOL_USE, lambda _context: kept(later, "pre"))
+    registry.register(HookEvent.POST_TOOL_USE, lambda _context: kept(later, "post"))
     harness = Harness(tmp_path, [NOTE, says("done")], hooks=registry)
 
     await harness.run()
@@ -417,7 +417,7 @@ async def test_reads_run_together_and_answer_in_call_order(tmp_path: Path) -> No
 async def test_calls_run_one_after_another_where_order_matters(tmp_path: Path, access: Access, observer: bool) -> None:
     trace: list[str] = []
     registry = HookRegistry()
-    registry.register(HookEvent.POST_TOOL_USE, lambda _context: trace.append("post") or HookResult(), observer=observer)
+    registry.register(HookEvent.POST_TOOL_USE, lambda _context: kept(trace, "post"), observer=observer)
 
     async def handler(params: NoteParams, _context: ToolContext) -> ToolResult:
         trace.append(params.text)

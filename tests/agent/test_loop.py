@@ -1,5 +1,6 @@
 """The loop: order, limits, Stop, faults and cancel."""
 
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -32,15 +33,23 @@ from agent_lsp.models.base import ModelRequest, Reply
 from agent_lsp.models.scripted import Step, calls, says
 from agent_lsp.tools.base import ToolContext
 from agent_lsp.workspace import Access
-from tests.support.harness import Harness, NoteParams, RecordingApprover, note_tool
+from tests.support.harness import Harness, NoteParams, RecordingApprover, kept, note_tool
 
 
 def _hooks(event: HookEvent, *results: HookResult) -> HookRegistry:
     """A registry whose callbacks on ``event`` return the given results, one each."""
     registry = HookRegistry()
     for result in results:
-        registry.register(event, lambda _context, result=result: result)
+        registry.register(event, partial(_answer, result))
     return registry
+
+
+def _answer(result: HookResult, _context: HookContext) -> HookResult:
+    return result
+
+
+def _trace(trace: list[str], word: str, _context: HookContext) -> HookResult:
+    return kept(trace, word)
 
 
 @pytest.mark.requirement("A3", "A8")
@@ -48,7 +57,7 @@ async def test_run_with_one_tool_passes_the_stages_in_order(tmp_path: Path) -> N
     trace: list[str] = []
     registry = HookRegistry()
     for event, word in zip(HookEvent, ("user", "pre", "post", "stop"), strict=True):
-        registry.register(event, lambda _context, word=word: trace.append(word) or HookResult())
+        registry.register(event, partial(_trace, trace, word))
 
     async def handler(params: NoteParams, _context: ToolContext) -> ToolResult:
         trace.append("handler")
@@ -167,7 +176,7 @@ async def test_stop_context_is_dropped_without_a_continuation(tmp_path: Path) ->
 async def test_stop_history_spans_the_session(tmp_path: Path) -> None:
     lengths: list[int] = []
     registry = HookRegistry()
-    registry.register(HookEvent.STOP, lambda context: lengths.append(len(context.history)) or HookResult())
+    registry.register(HookEvent.STOP, lambda context: kept(lengths, len(context.history)))
     harness = Harness(tmp_path, [says("one"), says("two")], hooks=registry)
 
     await harness.run()
@@ -190,7 +199,7 @@ async def test_prevent_continuation_answers_the_rest_and_ends_the_run(tmp_path: 
 
     registry = HookRegistry()
     registry.register(HookEvent.POST_TOOL_USE, post)
-    registry.register(HookEvent.STOP, lambda _context: stopped.append("stop") or HookResult())
+    registry.register(HookEvent.STOP, lambda _context: kept(stopped, "stop"))
     harness = Harness(
         tmp_path, [calls(("note", {"text": "a"}), ("note", {"text": "b"}), ("note", {"text": "c"}))], hooks=registry
     )

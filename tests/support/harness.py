@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import Field
 
@@ -10,6 +11,7 @@ from agent_lsp.agent.agent import Agent
 from agent_lsp.agent.events import AgentEvent, PermissionDecided
 from agent_lsp.agent.loop import RunOutcome, run_prompt
 from agent_lsp.approvals import Action, ApprovalReply, ApprovalRequest
+from agent_lsp.hooks.contract import HookResult
 from agent_lsp.hooks.registry import HookRegistry
 from agent_lsp.messages import ToolMessage, ToolResult, Transcript
 from agent_lsp.models.scripted import ScriptedModel, Step
@@ -17,6 +19,8 @@ from agent_lsp.permissions.policy import Policy
 from agent_lsp.tools.base import AnyTool, Params, Tool, ToolContext
 from agent_lsp.tools.registry import ToolRegistry
 from agent_lsp.workspace import Access, Workspace
+
+T = TypeVar("T")
 
 
 class NoteParams(Params):
@@ -38,6 +42,12 @@ class RecordingApprover:
         if self._before is not None:
             await self._before()
         return self._replies.pop(0) if self._replies else ApprovalReply(allowed=False)
+
+
+def kept(seen: list[T], value: T) -> HookResult:
+    """Keep a value and change nothing: the body of a callback that only watches."""
+    seen.append(value)
+    return HookResult()
 
 
 def note_tool(
