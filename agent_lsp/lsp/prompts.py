@@ -23,8 +23,9 @@ from agent_lsp.agent.events import (
     TurnFinished,
     event_json,
 )
-from agent_lsp.approvals import ApprovalReply, Approver, Scope
+from agent_lsp.approvals import ApprovalReply, Scope
 from agent_lsp.errors import AgentLspError, ConfigurationError
+from agent_lsp.lsp.approvals import EditorApprover
 from agent_lsp.lsp.documents import path_of
 from agent_lsp.lsp.transcript import TranscriptFile
 from agent_lsp.session.assemble import SessionOptions, open_session, parse_mode, state_directory
@@ -115,7 +116,7 @@ class Conversations:
         *,
         root: Path,
         client: Client,
-        approver: Approver,
+        approver: EditorApprover,
         documents: Documents,
         settings: Mapping[str, Any],
         events: bool,
@@ -156,6 +157,9 @@ class Conversations:
                 mode=self.mode,
             )
         )
+        permissions = session.settings.permissions
+        self._approver.timeout = permissions.approval_timeout
+        self._approver.guard = permissions.answer_guard_ms / 1000
         session.subscribe(TranscriptFile(transcript_path(session)))
         session.subscribe(self._warn_of_blocks)
         if self._events:

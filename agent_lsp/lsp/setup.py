@@ -1,5 +1,6 @@
 """Every registration of the language server, and nothing else: commands, requests, notifications.
 
+Handlers annotate their arguments as Any: pygls hands the server itself to a first parameter annotated as object.
 What a prompt needs is imported after ``initialized``, in a thread, so that ``initialize`` is answered at once.
 """
 
@@ -46,31 +47,31 @@ def make_server() -> AgentServer:
         await front.change_settings(params.settings)
 
     @server.feature("agent/prompt")
-    async def prompt(params: object) -> dict[str, Any]:
+    async def prompt(params: Any) -> dict[str, Any]:
         return await front.prompt(params)
 
     @server.command("agent.run")
-    async def run_prompt(*arguments: object) -> dict[str, str]:
+    async def run_prompt(*arguments: Any) -> dict[str, str]:
         return await front.run(_first(arguments))
 
     @server.command("agent.cancel")
-    def cancel(*arguments: object) -> dict[str, bool]:
+    def cancel(*arguments: Any) -> dict[str, bool]:
         return front.cancel(_first(arguments))
 
     @server.command("agent.mode")
-    async def mode(*arguments: object) -> dict[str, str]:
+    async def mode(*arguments: Any) -> dict[str, str]:
         return await front.mode(_first(arguments))
 
     @server.command("agent.status")
-    def status(*_arguments: object) -> dict[str, Any]:
+    def status(*_arguments: Any) -> dict[str, Any]:
         return front.status()
 
     @server.command("agent.approvals.list")
-    def list_approvals(*_arguments: object) -> list[dict[str, Any]]:
+    def list_approvals(*_arguments: Any) -> list[dict[str, Any]]:
         return front.list_approvals()
 
     @server.command("agent.approvals.answer")
-    async def answer_approval(*arguments: object) -> dict[str, bool]:
+    async def answer_approval(*arguments: Any) -> dict[str, bool]:
         return await front.answer_approval(_first(arguments))
 
     return server

@@ -99,7 +99,7 @@ def open_session(options: SessionOptions) -> Session:
         environment=child_environment(options.environ, [settings.model.api_key_env]),
         max_turns=settings.agent.max_turns,
     )
-    return Session(agent, events, problems=tuple(map(str, loaded.problems)))
+    return Session(agent, events, loaded=loaded)
 
 
 def _checked_profile(options: SessionOptions) -> Profile:

@@ -16,6 +16,7 @@ from agent_lsp.agent.loop import run_prompt
 from agent_lsp.errors import AgentLimitError, AgentLspError
 from agent_lsp.messages import Transcript, Usage
 from agent_lsp.permissions.policy import PermissionMode
+from agent_lsp.settings.load import LoadedSettings
 
 Subscriber: TypeAlias = Callable[[AgentEvent], None]
 
@@ -44,11 +45,12 @@ class EventStream:
 class Session:
     """Runs prompts on one history. Made by ``session.assemble``."""
 
-    def __init__(self, agent: Agent, events: EventStream, *, problems: tuple[str, ...] = ()) -> None:
+    def __init__(self, agent: Agent, events: EventStream, *, loaded: LoadedSettings) -> None:
         self.id = uuid.uuid4().hex
         self.transcript = Transcript()
         self.turn_id = ""
-        self.problems = problems
+        self.settings = loaded.settings
+        self.problems = tuple(map(str, loaded.problems))
         self.changed_paths: tuple[str, ...] = ()
         self._agent = agent
         self._events = events
