@@ -12,7 +12,7 @@ _SEPARATORS = frozenset(";&|()\n")
 _WRAPPERS = {"sudo": 0, "doas": 0, "command": 0, "exec": 0, "nohup": 0, "time": 0, "env": 0, "nice": 0, "timeout": 1}
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
 _DEVICE = re.compile(r"/dev/(sd|hd|vd|xvd|nvme|mmcblk|disk|mapper/|dm-|md)")
-_FORK_BOMB = re.compile(r"(?P<name>[\w:.]+)\s*\(\)\s*\{\s*(?P=name)\s*\|\s*(?P=name)\s*&\s*\}\s*;\s*(?P=name)(?!\w)")
+_FORK_BOMB = re.compile(r"(?P<name>[\w:.]+)\s*\(\s*\)\s*\{\s*(?P=name)\s*\|\s*(?P=name)\s*&\s*\}\s*;\s*(?P=name)(?!\w)")
 _LAST_RESORT = re.compile(r"\brm\s+(-\S+\s+)*-\S*[rR]\S*\s+(-\S+\s+)*[\"']?/+\*?([\"'\s;&|)]|$)|\bmkfs\b|\bof=/dev/")
 _MAX_NESTING = 5
 

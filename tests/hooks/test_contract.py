@@ -37,16 +37,18 @@ def test_events_are_a_fixed_tuple_in_order() -> None:
         ({"event": STOP, "history": ("text",)}, "Stop history must contain ChatMessage values"),
         ({"event": STOP, "stop_hook_active": 1}, "stop_hook_active must be boolean"),
         *[
-            ({"event": event, **own, foreign: value}, f"{event.value} received fields owned by another event")
-            for event, own, foreign, value in [
-                (PROMPT, {"message": MESSAGE}, "prepared", CALL),
-                (PROMPT, {"message": MESSAGE}, "history", (MESSAGE,)),
-                (PRE, {"prepared": CALL}, "result", RESULT),
-                (PRE, {"prepared": CALL}, "message", MESSAGE),
-                (POST, {"prepared": CALL, "result": RESULT}, "stop_hook_active", True),
-                (STOP, {}, "message", MESSAGE),
-                (STOP, {}, "prepared", CALL),
-            ]
+            ({"event": event} | own | {foreign: value}, f"{event.value} received fields owned by another event")
+            for event, own, foreign, value in list[tuple[HookEvent, dict[str, Any], str, Any]](
+                [
+                    (PROMPT, {"message": MESSAGE}, "prepared", CALL),
+                    (PROMPT, {"message": MESSAGE}, "history", (MESSAGE,)),
+                    (PRE, {"prepared": CALL}, "result", RESULT),
+                    (PRE, {"prepared": CALL}, "message", MESSAGE),
+                    (POST, {"prepared": CALL, "result": RESULT}, "stop_hook_active", True),
+                    (STOP, {}, "message", MESSAGE),
+                    (STOP, {}, "prepared", CALL),
+                ]
+            )
         ],
     ],
 )

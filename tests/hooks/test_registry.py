@@ -261,7 +261,8 @@ def test_pre_results_merge_by_the_stated_order(results: list[HookResult]) -> Non
         max, [result.permission_behavior for result in counted], PermissionBehavior.PASSTHROUGH
     )
     assert outcome.result.additional_context == tuple(m for result in counted for m in result.additional_context)
-    assert (outcome.result.updated_input and outcome.result.updated_input.arguments) == (rewrites or [None])[-1]
+    final = outcome.result.updated_input
+    assert (final and final.arguments) == (rewrites[-1] if rewrites else None)
     assert (outcome.result.blocking_error is None) is (blocked is None)
 
 
