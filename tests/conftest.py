@@ -19,6 +19,13 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+@pytest.fixture(autouse=True)
+def own_directories(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reads or writes the settings and the state of whoever runs it."""
+    for variable in ("XDG_CONFIG_HOME", "XDG_STATE_HOME"):
+        monkeypatch.setenv(variable, str(tmp_path_factory.getbasetemp() / variable.lower()))
+
+
 @pytest.fixture
 def environment() -> Iterator[dict[str, str]]:
     """An environment for child processes; a test that leaves one of them alive fails."""
