@@ -58,6 +58,11 @@ def test_module_says_what_it_owns(path: Path) -> None:
     assert ast.get_docstring(ast.parse(path.read_text()))
 
 
+@pytest.mark.requirement("C18")
+def test_tools_hold_no_code_of_hooks_or_permissions() -> None:
+    assert not ALLOWED["tools"] - set(VALUES)
+
+
 @pytest.mark.requirement("B41")
 def test_loop_and_tools_know_nothing_of_configured_hooks() -> None:
     configured = {"hooks.settings", "hooks.matcher", "hooks.runner", "hooks.gate", "hooks.executors"}

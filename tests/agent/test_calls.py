@@ -504,6 +504,21 @@ async def test_post_rewrites_chain_and_history_holds_the_last(tmp_path: Path) ->
     assert harness.results() == {"call_1": "noted a one two"}
 
 
+@pytest.mark.requirement("R2")
+async def test_observer_sees_the_result_that_enters_history(tmp_path: Path) -> None:
+    seen: list[ToolResult | None] = []
+    registry = HookRegistry()
+    rewritten = ToolResult(content="rewritten")
+    registry.register(HookEvent.POST_TOOL_USE, lambda _context: HookResult(updated_output=rewritten))
+    registry.register(HookEvent.POST_TOOL_USE, lambda context: kept(seen, context.result), observer=True)
+    harness = Harness(tmp_path, [NOTE, says("done")], hooks=registry)
+
+    await harness.run()
+
+    assert seen == [rewritten]
+    assert harness.results() == {"call_1": "rewritten"}
+
+
 FAULTS = st.sampled_from(["fine", "raise", "tool error", "contract", "block", "deny", "ask", "rewrite", "stop"])
 
 

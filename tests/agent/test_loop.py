@@ -52,7 +52,7 @@ def _trace(trace: list[str], word: str, _context: HookContext) -> HookResult:
     return kept(trace, word)
 
 
-@pytest.mark.requirement("A3", "A8")
+@pytest.mark.requirement("A3", "A5", "A6", "A7", "A8")
 async def test_run_with_one_tool_passes_the_stages_in_order(tmp_path: Path) -> None:
     trace: list[str] = []
     registry = HookRegistry()
@@ -78,7 +78,7 @@ async def test_run_with_one_tool_passes_the_stages_in_order(tmp_path: Path) -> N
     harness.model.assert_consumed()
 
 
-@pytest.mark.requirement("A66", "A67", "R18")
+@pytest.mark.requirement("A66", "A67", "C13", "R18")
 async def test_event_stream_names_hooks_and_permission_in_order(tmp_path: Path) -> None:
     harness = Harness(tmp_path, [calls(("note", {"text": "a"})), says("done")])
 

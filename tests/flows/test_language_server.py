@@ -60,7 +60,7 @@ async def command(client: ProcessClient, name: str, argument: Any = None) -> Any
     return await client.request("workspace/executeCommand", {"command": name, "arguments": arguments})
 
 
-@pytest.mark.requirement("S4-prompt", "S4-ask", "S4-event", "S4-progress")
+@pytest.mark.requirement("S1-serve", "S4-prompt", "S4-ask", "S4-event", "S4-progress")
 async def test_prompt_asks_writes_and_answers(tmp_path: Path, server: OpenAIServer) -> None:
     server.reply_tool_calls(WRITE)
     server.reply_text("Written.", usage=(5, 2))

@@ -1,8 +1,10 @@
 """The simple chain, alone and installed in a registry."""
 
+import json
 from functools import partial
 from typing import Any
 
+import anyio
 import pytest
 
 from agent_lsp.errors import HookContractError
@@ -123,3 +125,18 @@ async def test_installed_chain_that_passes_changes_nothing() -> None:
     post = await registry.run(HookContext(event=HookEvent.POST_TOOL_USE, prepared=prepared(), result=result))
 
     assert (pre.result, post.result) == (HookResult(), HookResult())
+
+
+@pytest.mark.requirement("C19")
+@pytest.mark.parametrize(("command", "allowed"), [("ls", True), ("forbidden", False)])
+async def test_external_program_decides_like_a_function(command: str, allowed: bool) -> None:
+    async def program(call: dict[str, Any]) -> dict[str, str] | None:
+        ran = await anyio.run_process(["grep", "-q", "forbidden"], input=json.dumps(call).encode(), check=False)
+        return {"deny": "found"} if ran.returncode == 0 else None
+
+    chain = ToolHookChain()
+    chain.add("pre", "program", program)
+
+    outcome = await chain.run_pre({"tool": "shell", "input": {"command": command}})
+
+    assert (outcome.allowed, outcome.reason) == (allowed, None if allowed else "found")

@@ -1,0 +1,1 @@
+"""Floors: the least that any program would do, as scripts."""
