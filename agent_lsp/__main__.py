@@ -1,5 +1,6 @@
 """argv → front, imported lazily."""
 
+import gc
 import sys
 
 
@@ -10,6 +11,8 @@ def main() -> int:
 
         sys.stdout.write(f"agent-lsp {__version__}\n")
         return 0
+    if sys.argv[1:2] == ["serve"]:
+        gc.disable()  # while importing, which makes only what stays; the server switches it on with the first answer
     from agent_lsp.cli import run_command_line
 
     return run_command_line(sys.argv[1:])

@@ -32,10 +32,8 @@ def test_initialize_loads_what_it_needs_to_answer() -> None:
 
     assert _own(loaded) == [
         "agent_lsp",
-        "agent_lsp.approvals",
         "agent_lsp.errors",
         "agent_lsp.lsp",
-        "agent_lsp.lsp.approvals",
         "agent_lsp.lsp.documents",
         "agent_lsp.lsp.front",
         "agent_lsp.lsp.jobs",
@@ -47,7 +45,6 @@ def test_initialize_loads_what_it_needs_to_answer() -> None:
         "agent_lsp.lsp.server",
         "agent_lsp.lsp.setup",
         "agent_lsp.lsp.transport",
-        "agent_lsp.messages",
         "agent_lsp.workspace",
     ]
     assert not loaded & set(_HEAVY)

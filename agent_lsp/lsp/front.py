@@ -1,12 +1,11 @@
 """What the registered handlers do: translate between the protocol and the sessions.
 
-Holds the one state of the server beyond documents and jobs: its options, its approver, its conversations.
+Holds the one state of the server beyond documents and jobs: its options and its conversations.
 """
 
 import logging
-import os
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +13,8 @@ import anyio
 import anyio.to_thread
 from lsprotocol import types
 from pygls.capabilities import get_capability
-from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcMethodNotFound
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
-from agent_lsp.lsp.approvals import EditorApprover
 from agent_lsp.lsp.documents import path_of
 from agent_lsp.lsp.progress import work_done_progress
 from agent_lsp.lsp.server import AgentServer
@@ -32,63 +30,11 @@ _ASK_LIMIT = 5.0  # seconds that an editor gets to answer what needs no human
 _SHOWN = 400  # characters of the final answer in a message; the transcript has the rest
 
 
-class EditorScreen:
-    """The Screen of an editor that knows standard LSP."""
-
-    def __init__(self, server: AgentServer) -> None:
-        self._server = server
-        self._can_ask = True
-        self._directory: tempfile.TemporaryDirectory[str] | None = None
-
-    async def ask(self, message: str, actions: Sequence[str]) -> str | None:
-        """Show a question. An editor that does not know the request is not asked again."""
-        if not self._can_ask:
-            return None
-        params = types.ShowMessageRequestParams(
-            type=types.MessageType.Warning,
-            message=message,
-            actions=[types.MessageActionItem(title=title) for title in actions],
-        )
-        try:
-            chosen = await self._server.window_show_message_request_async(params)
-        except JsonRpcException as error:
-            self._can_ask = error.code != JsonRpcMethodNotFound.CODE
-            return None
-        return None if chosen is None else chosen.title
-
-    async def show_text(self, name: str, text: str) -> bool:
-        """Show a text as a private file."""
-        if self._directory is None:
-            self._directory = tempfile.TemporaryDirectory(prefix="agent-lsp-")
-        file = Path(self._directory.name) / f"{name}.diff"
-        await anyio.to_thread.run_sync(_write_private, file, text)
-        return await self.show_file(file)
-
-    async def show_file(self, file: Path) -> bool:
-        """Open a file beside the user's work, where the editor can."""
-        params = types.ShowDocumentParams(uri=file.as_uri(), take_focus=False)
-        try:
-            with anyio.move_on_after(_ASK_LIMIT):
-                shown = await self._server.window_show_document_async(params)
-                return shown is not None and shown.success
-        except JsonRpcException as error:
-            _log.info("the editor does not show documents: %s", error)
-        return False
-
-
-def _write_private(file: Path, text: str) -> None:
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as stream:
-        stream.write(text)
-
-
 class Front:
     """The handlers' side of the server."""
 
     def __init__(self, server: AgentServer) -> None:
         self._server = server
-        self._screen = EditorScreen(server)
-        self._approver = EditorApprover(self._screen)
         self._settings: dict[str, Any] = {}
         self._events = False
         self._root = Path.cwd()
@@ -138,12 +84,16 @@ class Front:
         """The conversations, made with the first prompt because what they import is heavy."""
         if self._conversations is None:
             await anyio.to_thread.run_sync(__import__, "agent_lsp.lsp.prompts")
+            from agent_lsp.lsp.approvals import EditorApprover
             from agent_lsp.lsp.prompts import Conversations
+            from agent_lsp.lsp.screen import EditorScreen
 
+            screen = EditorScreen(self._server)
             self._conversations = Conversations(
                 root=self._root,
                 client=self,
-                approver=self._approver,
+                screen=screen,
+                approver=EditorApprover(screen),
                 documents=self._server.documents,
                 settings=self._settings,
                 events=self._events,
@@ -175,10 +125,12 @@ class Front:
         return {"sessionId": turn.session.id, "turnId": turn.id}
 
     async def _run(self, turn: "Turn") -> "TurnFinished":
+        from agent_lsp.agent.events import TurnStarted
         from agent_lsp.lsp.prompts import progress_line, transcript_path
 
+        talk = await self._talk()
         title = f"Agent: {turn.prompt.splitlines()[0][:60]}"
-        first = len(turn.session.transcript) == 0
+        open_transcript = not turn.session.transcript and not self._events and self._can_show_documents()
 
         def cancel() -> None:
             turn.session.cancel()
@@ -189,12 +141,12 @@ class Front:
                 line = progress_line(event)
                 if line is not None:
                     progress.report(line)
+                if open_transcript and isinstance(event, TurnStarted):  # its own subscriber has made the file by now
+                    path = transcript_path(turn.session)
+                    self._server.start_job(partial(talk.screen.show_file, path), "show transcript")
 
             unsubscribe = turn.session.subscribe(show)
             try:
-                if first and not self._events and self._can_show_documents():
-                    path = transcript_path(turn.session)
-                    self._server.start_job(lambda: self._screen.show_file(path), "show transcript")
                 finished = await turn.run()
             finally:
                 unsubscribe()
@@ -253,12 +205,13 @@ class Front:
                 }
                 for session in sessions
             ],
-            "pendingApprovals": len(self._approver.pending),
+            "pendingApprovals": 0 if talk is None else len(talk.approver.pending),
             "problems": [problem for session in sessions[-1:] for problem in session.problems],
         }
 
     def list_approvals(self) -> list[dict[str, Any]]:
         """``agent.approvals.list``"""
+        waiting = () if self._conversations is None else self._conversations.approver.pending
         return [
             {
                 "id": request.id,
@@ -268,16 +221,16 @@ class Front:
                 "rule": request.rule,
                 "diff": None if request.change is None else request.change.diff(),
             }
-            for request in self._approver.pending
+            for request in waiting
         ]
 
     async def answer_approval(self, arguments: object) -> dict[str, bool]:
         """``agent.approvals.answer``; without an id, the oldest."""
-        await self._talk()
+        talk = await self._talk()
         from agent_lsp.lsp.prompts import AnswerParams, read
 
         params = read(AnswerParams, arguments)
-        return {"answered": self._approver.answer(params.id, params.reply())}
+        return {"answered": talk.approver.answer(params.id, params.reply())}
 
 
 def _optional_text(arguments: object, key: str) -> str | None:

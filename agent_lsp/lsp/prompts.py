@@ -27,6 +27,7 @@ from agent_lsp.approvals import ApprovalReply, Scope
 from agent_lsp.errors import AgentLspError, ConfigurationError
 from agent_lsp.lsp.approvals import EditorApprover
 from agent_lsp.lsp.documents import path_of
+from agent_lsp.lsp.screen import EditorScreen
 from agent_lsp.lsp.transcript import TranscriptFile
 from agent_lsp.session.assemble import SessionOptions, open_session, parse_mode, state_directory
 from agent_lsp.session.session import Session
@@ -116,6 +117,7 @@ class Conversations:
         *,
         root: Path,
         client: Client,
+        screen: EditorScreen,
         approver: EditorApprover,
         documents: Documents,
         settings: Mapping[str, Any],
@@ -125,7 +127,8 @@ class Conversations:
         self.mode: str | None = None
         self._root = root
         self._client = client
-        self._approver = approver
+        self.approver = approver
+        self.screen = screen
         self._documents = documents
         self._settings = settings
         self._events = events
@@ -151,15 +154,15 @@ class Conversations:
         session = open_session(
             SessionOptions(
                 root=self._root,
-                approver=self._approver,
+                approver=self.approver,
                 documents=self._documents,
                 editor_settings=self._settings,
                 mode=self.mode,
             )
         )
         permissions = session.settings.permissions
-        self._approver.timeout = permissions.approval_timeout
-        self._approver.guard = permissions.answer_guard_ms / 1000
+        self.approver.timeout = permissions.approval_timeout
+        self.approver.guard = permissions.answer_guard_ms / 1000
         session.subscribe(TranscriptFile(transcript_path(session)))
         session.subscribe(self._warn_of_blocks)
         if self._events:
