@@ -11,8 +11,7 @@ def main() -> int:
 
         sys.stdout.write(f"agent-lsp {__version__}\n")
         return 0
-    if sys.argv[1:2] == ["serve"]:
-        gc.disable()  # while importing, which makes only what stays; the server switches it on with the first answer
+    gc.disable()  # imports make only what stays; each front switches it on when it has what it needs
     from agent_lsp.cli import run_command_line
 
     return run_command_line(sys.argv[1:])

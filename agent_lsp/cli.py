@@ -1,6 +1,7 @@
 """The command line front: arguments in, the final answer on stdout, everything else on stderr (A66)."""
 
 import argparse
+import gc
 import json
 import sys
 from collections.abc import Sequence
@@ -82,6 +83,7 @@ def _demo(options: argparse.Namespace) -> int:
     from agent_lsp.session.demo import run_demo
     from agent_lsp.terminal import LifecycleLog, TerminalApprover
 
+    gc.enable()
     approver = TerminalApprover(sys.stdin, sys.stderr) if options.interactive else None
     report = anyio.run(lambda: run_demo(LifecycleLog(sys.stderr), approver=approver, keep=options.keep))
     print(report.text)
@@ -115,6 +117,9 @@ def _run(options: argparse.Namespace) -> int:
     if options.output == "stream-json":
         session.subscribe(lambda event: _print_json(sys.stdout, {"session_id": session.id, "event": event_json(event)}))
 
+    session.connect()
+    gc.freeze()
+    gc.enable()
     finished: TurnFinished = anyio.run(session.run, prompt)
     if options.output == "json":
         body = to_json(finished)

@@ -12,7 +12,7 @@ from bench.measure import Line, children_cpu, clock, medians
 from bench.server import BenchServer
 
 FLOORS = Path(__file__).parent / "floors"
-AGENT = (sys.executable, "-m", "agent_lsp")
+AGENT = (str(Path(sys.executable).with_name("agent-lsp")),)
 
 
 def initialize(*, quick: bool) -> list[Line]:

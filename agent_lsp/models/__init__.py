@@ -1,2 +1,3 @@
-"""Model endpoints behind one protocol: ``base`` says what a model is, ``openai_chat`` is the only file that knows
-the wire, ``scripted`` plays a script without a network."""
+"""Model endpoints behind one protocol: ``base`` says what a model is, ``scripted`` plays a script without a network,
+and ``openai_chat`` talks to servers; only it and what it is made of (``encoding``, ``sse``, ``assembler``, ``reply``,
+``faults``) know the wire."""

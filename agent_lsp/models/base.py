@@ -68,6 +68,10 @@ class Model(Protocol):
         """The model's name, for people."""
         ...
 
+    def connect(self) -> object:
+        """Get ready ahead of the first request; blocks, sends nothing, and may be left out."""
+        ...
+
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Stream one answer. Raises ModelError where the endpoint fails for good; closing it ends the request."""
         ...

@@ -50,6 +50,9 @@ class ScriptedModel:
         self.requests: list[RecordedRequest] = []
         self._script = list(script)
 
+    def connect(self) -> None:
+        """There is nothing to connect to."""
+
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Play the next step. Raises AssertionError beyond the end of the script."""
         reply = self._next_reply(request)

@@ -73,6 +73,10 @@ class Session:
     def model_name(self) -> str:
         return self._agent.model.name
 
+    def connect(self) -> None:
+        """Import and make the model's client ahead of the first request. Blocks: before the loop, or in a thread."""
+        self._agent.model.connect()
+
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Hear every event from now on; returns what ends that."""
         return self._events.subscribe(subscriber)
