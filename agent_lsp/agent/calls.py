@@ -17,6 +17,7 @@ from agent_lsp.agent.agent import Agent
 from agent_lsp.agent.events import (
     ApprovalRequested,
     ApprovalResolved,
+    FileChanged,
     HookActed,
     HookFailed,
     HookReached,
@@ -239,6 +240,8 @@ class ToolRound:
             result = ToolResult.error("tool_execution_error", f"Tool failed: {type(error).__name__}")
         self._running.discard(prepared.call_id)
         self._results[prepared.call_id] = result
+        if result.metadata.get("changed") is True:
+            self._agent.emit(FileChanged(call_id=prepared.call_id, path=str(result.metadata["path"])))
         return admitted, result
 
     async def _post(self, admitted: _Admitted, result: ToolResult) -> _Ended:

@@ -133,6 +133,14 @@ class ToolOutput:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FileChanged:
+    """A handler changed a file, whatever a hook makes of its result; ``path`` is as the workspace shows it."""
+
+    call_id: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolFinished:
     """A call is answered; ``phase`` is the stage that answered it (A57)."""
 
@@ -145,10 +153,14 @@ class ToolFinished:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnFinished:
-    """The prompt has ended. ``text`` is the final answer; ``error`` is what the human should hear otherwise."""
+    """The prompt has ended. ``text`` is the final answer; ``error`` is what the human should hear otherwise.
+
+    ``changes`` are the files that tools wrote; what programs did to others is not in it.
+    """
 
     stop_reason: StopReason
     text: str = ""
+    changes: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
     error: str | None = None
 
@@ -167,6 +179,7 @@ AgentEvent: TypeAlias = (
     | ApprovalResolved
     | ToolStarted
     | ToolOutput
+    | FileChanged
     | ToolFinished
     | TurnFinished
 )

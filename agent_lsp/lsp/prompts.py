@@ -241,7 +241,7 @@ def result_json(turn: Turn, finished: TurnFinished) -> dict[str, Any]:
         "text": finished.text,
         "stopReason": finished.stop_reason,
         "usage": {"inputTokens": finished.usage.input_tokens, "outputTokens": finished.usage.output_tokens},
-        "changes": list(turn.session.changed_paths),
+        "changes": list(finished.changes),
         "validation": None,
     }
 

@@ -77,7 +77,8 @@ _DEFAULTS = {
 class Policy:
     """The rules, the mode and the remembered answers of one session.
 
-    ``mode`` may change while it lives. Without rules it is the empty policy of A64.
+    ``rules``, ``mode`` and ``locked`` may change while it lives. Without rules it is the empty policy of A64. While
+    ``locked``, because a settings file with deny rules in it may be unreadable, nothing but a read is allowed unasked.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class Policy:
     ) -> None:
         self.mode = mode
         self.rules = tuple(rules)
+        self.locked = False
         self._workspace = workspace
         self._grants = grants or Grants()
 
@@ -100,7 +102,11 @@ class Policy:
             explicit.append(Evaluation(behavior=advice.behavior, source=advice.source, reason=advice.reason))
         explicit.extend(self._remembered(action))
         strongest = max(explicit, key=lambda verdict: verdict.behavior, default=_DEFAULTS[action.access])
-        return self._in_mode(strongest, action, is_default=not explicit)
+        verdict = self._in_mode(strongest, action, is_default=not explicit)
+        if self.locked and verdict.behavior is PermissionBehavior.ALLOW and action.access is not Access.READ:
+            reason = "A settings file cannot be read, so nothing is allowed unasked"
+            return Evaluation(behavior=PermissionBehavior.ASK, source="settings", reason=reason)
+        return verdict
 
     def _boundaries(self, action: Action) -> Iterator[Evaluation]:
         for path in action.paths:

@@ -71,19 +71,24 @@ def state_directory() -> Path:
 def open_session(options: SessionOptions) -> Session:
     """Wire a session. Raises ConfigurationError before anything is built or run if it cannot work."""
     chosen = _checked_profile(options)
-    loaded = load_settings(
-        options.root.resolve(),
-        user_directory=config_directory(),
-        editor=options.editor_settings,
-        command_line=_command_line(options),
-        environ=options.environ,
-        trusted=options.trusted,
-    )
+    command_line = _command_line(options)
+
+    def load() -> LoadedSettings:
+        return load_settings(
+            options.root.resolve(),
+            user_directory=config_directory(),
+            editor=options.editor_settings,
+            command_line=command_line,
+            environ=options.environ,
+            trusted=options.trusted,
+        )
+
+    loaded = load()
     settings = loaded.settings
     workspace = Workspace(
         options.root, additional=tuple(Path(path).expanduser() for path in settings.permissions.additional_directories)
     )
-    policy = _policy(chosen, loaded, workspace)
+    policy = _policy(chosen, workspace)
     events = EventStream()
     agent = Agent(
         model=options.model or _endpoint(loaded),
@@ -99,7 +104,7 @@ def open_session(options: SessionOptions) -> Session:
         environment=child_environment(options.environ, [settings.model.api_key_env]),
         max_turns=settings.agent.max_turns,
     )
-    return Session(agent, events, loaded=loaded)
+    return Session(agent, events, load=load if "policy" in chosen.capabilities else lambda: loaded)
 
 
 def _checked_profile(options: SessionOptions) -> Profile:
@@ -144,18 +149,11 @@ def parse_mode(text: str) -> PermissionMode:
         raise ConfigurationError(f"There is no permission mode {text!r}; known are {known}") from None
 
 
-def _policy(chosen: Profile, loaded: LoadedSettings, workspace: Workspace) -> Policy:
-    """Below the policy profile, and where a settings file could not be read, only the defaults decide."""
+def _policy(chosen: Profile, workspace: Workspace) -> Policy:
+    """The policy; the session puts the rules and the mode of the settings into it. Below its profile it has none."""
     if "policy" not in chosen.capabilities:
         return Policy(workspace=workspace)
-    if loaded.locked:
-        return Policy(workspace=workspace, rules=[rule for rule in loaded.rules if rule.behavior.name != "ALLOW"])
-    return Policy(
-        workspace=workspace,
-        rules=loaded.rules,
-        mode=PermissionMode(loaded.settings.permissions.mode),
-        grants=Grants(grants_file(state_directory(), workspace.root)),
-    )
+    return Policy(workspace=workspace, grants=Grants(grants_file(state_directory(), workspace.root)))
 
 
 def _hooks(options: SessionOptions, loaded: LoadedSettings, workspace: Workspace, policy: Policy) -> HookRegistry:

@@ -6,15 +6,16 @@ Invariant: turns run one after another; a cancelled or failed turn leaves a pair
 import logging
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeAlias
 
 import anyio
 
 from agent_lsp.agent.agent import Agent
-from agent_lsp.agent.events import AgentEvent, StopReason, TurnFinished, TurnStarted
+from agent_lsp.agent.events import AgentEvent, FileChanged, StopReason, TurnFinished, TurnStarted
 from agent_lsp.agent.loop import run_prompt
 from agent_lsp.errors import AgentLimitError, AgentLspError
-from agent_lsp.messages import Transcript, Usage
+from agent_lsp.messages import Transcript
 from agent_lsp.permissions.policy import PermissionMode
 from agent_lsp.settings.load import LoadedSettings
 
@@ -45,17 +46,34 @@ class EventStream:
 class Session:
     """Runs prompts on one history. Made by ``session.assemble``."""
 
-    def __init__(self, agent: Agent, events: EventStream, *, loaded: LoadedSettings) -> None:
+    def __init__(self, agent: Agent, events: EventStream, *, load: Callable[[], LoadedSettings]) -> None:
         self.id = uuid.uuid4().hex
         self.transcript = Transcript()
         self.turn_id = ""
-        self.settings = loaded.settings
-        self.problems = tuple(map(str, loaded.problems))
-        self.changed_paths: tuple[str, ...] = ()
         self._agent = agent
         self._events = events
+        self._load = load
+        self._mode_set: str | None = None
+        self._changed: dict[str, None] = {}
+        events.subscribe(self._note_change)
+        self.reload()
         self._turn = anyio.Lock()
         self._scopes: list[anyio.CancelScope] = []
+
+    def reload(self) -> None:
+        """Read the settings again; their rules, mode and problems hold from the next call on."""
+        loaded = self._load()
+        self.settings = loaded.settings
+        self.problems = tuple(map(str, loaded.problems))
+        policy, mode = self._agent.policy, loaded.settings.permissions.mode
+        policy.rules, policy.locked = loaded.rules, loaded.locked
+        if mode != self._mode_set:  # a mode that was set by hand stays until the settings say something new
+            self._mode_set = mode
+            policy.mode = PermissionMode(mode)
+
+    def _note_change(self, event: AgentEvent) -> None:
+        if isinstance(event, FileChanged):
+            self._changed[event.path] = None
 
     @property
     def running(self) -> bool:
@@ -98,9 +116,12 @@ class Session:
             try:
                 async with self._turn:
                     self.turn_id = turn_id
+                    self._changed.clear()
+                    self.reload()
                     finished = await self._run(prompt)
             finally:
                 self._scopes.remove(scope)
+                finished = replace(finished, changes=tuple(self._changed))
                 self._events.emit(finished)
         return finished
 
@@ -120,4 +141,4 @@ class Session:
 
 
 def _failed(reason: StopReason, error: str) -> TurnFinished:
-    return TurnFinished(stop_reason=reason, usage=Usage(), error=error)
+    return TurnFinished(stop_reason=reason, error=error)

@@ -122,6 +122,7 @@ def test_run_prints_one_json_object(tmp_path: Path, server: OpenAIServer) -> Non
     assert body == {
         "stop_reason": "completed",
         "text": "ok",
+        "changes": [],
         "usage": {"input_tokens": 7, "output_tokens": 3},
         "error": None,
     }

@@ -76,6 +76,7 @@ async def test_prompt_asks_writes_and_answers(tmp_path: Path, server: OpenAIServ
 
     assert (tmp_path / "work" / "new.txt").read_text() == "hello\n"
     assert (result["text"], result["stopReason"]) == ("Written.", "completed")
+    assert result["changes"] == ["new.txt"]
     assert result["usage"] == {"inputTokens": 15, "outputTokens": 7}
     assert [action["title"] for action in human.questions[0]["actions"]] == [
         "Show change",

@@ -190,3 +190,53 @@ Change = Callable[[SessionOptions], SessionOptions]
 def test_wrong_options_are_named(tmp_path: Path, change: Change, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         open_session(change(options(tmp_path)))
+
+
+@pytest.mark.requirement("S2-layers", "S2-errors")
+async def test_settings_that_change_hold_from_the_next_prompt(tmp_path: Path) -> None:
+    def shell() -> Step:
+        return calls(("shell", {"command": "true"}))
+
+    script: list[Step] = [shell(), says("a"), shell(), says("b"), shell(), says("c")]
+    session = open_session(options(tmp_path, script, trusted=True))
+    events = listen(session)
+    file = tmp_path / ".agent-lsp" / "settings.json"
+    file.parent.mkdir()
+
+    await session.run("asks by default")
+    file.write_text('{"permissions": {"allow": ["shell"]}}')
+    await session.run("is allowed by the rule")
+    file.write_text("{")
+    await session.run("asks because the file cannot be read")
+
+    decided = [(event.behavior, event.source) for event in events if isinstance(event, PermissionDecided)]
+    assert decided == [("ask", "shell-default"), ("allow", "rule"), ("ask", "shell-default")]
+    assert "cannot be read" in session.problems[0]
+
+
+@pytest.mark.requirement("S2-errors")
+async def test_unreadable_settings_void_remembered_answers_modes_and_advice(tmp_path: Path) -> None:
+    def allow(registry: HookRegistry) -> None:
+        advice = HookResult(permission_behavior=PermissionBehavior.ALLOW)
+        registry.register(HookEvent.PRE_TOOL_USE, lambda _context: advice)
+
+    (tmp_path / ".agent-lsp").mkdir()
+    (tmp_path / ".agent-lsp" / "settings.json").write_text("{")
+    script: list[Step] = [calls(("shell", {"command": "true"})), says("ok")]
+    session = open_session(options(tmp_path, script, mode="bypass", hooks=allow))
+    events = listen(session)
+
+    await session.run("x")
+
+    decided = [(event.behavior, event.source) for event in events if isinstance(event, PermissionDecided)]
+    assert decided == [("ask", "settings")]
+
+
+async def test_turn_tells_which_files_it_changed(tmp_path: Path) -> None:
+    write = calls(("write_file", {"path": "sub/a", "content": "x"}), ("list_files", {}))
+    session = open_session(
+        options(tmp_path, [write, says("ok"), says("nothing")], approver=RecordingApprover(ApprovalReply(allowed=True)))
+    )
+
+    assert (await session.run("x")).changes == ("sub/a",)
+    assert (await session.run("y")).changes == ()
