@@ -55,7 +55,8 @@ def child_environment(environ: Mapping[str, str], secrets: Collection[str] = ())
 class Program:
     """What to run. ``stdin`` is read to its end by the program, or by nobody; ``timeout`` is in seconds.
 
-    ``output_limit`` bounds, in bytes, what is kept of each stream; half of it is the head, half the tail.
+    ``grace`` is the time in seconds between TERM and KILL when it is ended. ``output_limit`` bounds, in bytes, what is
+    kept of each stream; half of it is the head, half the tail.
     """
 
     command: tuple[str, ...]
@@ -63,6 +64,7 @@ class Program:
     environment: Mapping[str, str]
     stdin: bytes = b""
     timeout: float | None = None
+    grace: float = TERMINATE_SECONDS
     merge_stderr: bool = False
     output_limit: int = 4 * 1024 * 1024
 
@@ -121,11 +123,11 @@ async def run_program(program: Program, *, on_output: Callable[[str], None] | No
                 await process.wait()
             timed_out = limit.cancelled_caught
             if timed_out:
-                await _end(process, mark)
+                await _end(process, mark, program.grace)
             readers.cancel_scope.deadline = anyio.current_time() + DRAIN_SECONDS
         ended_cleanly = not readers.cancel_scope.cancel_called
     finally:
-        await _close(process, None if ended_cleanly else mark)
+        await _close(process, None if ended_cleanly else mark, program.grace)
     return ProgramResult(
         exit_code=None if timed_out else process.returncode,
         timed_out=timed_out,
@@ -200,26 +202,26 @@ class _Capture:
 # --- the end of a program and of its descendants
 
 
-async def _close(process: Process, mark: str | None) -> None:
+async def _close(process: Process, mark: str | None, grace: float) -> None:
     with anyio.move_on_after(2, shield=True):  # a process in an uninterruptible state must not hold the agent
-        await _end(process, mark)
+        await _end(process, mark, grace)
         await process.aclose()
 
 
 if sys.platform == "win32":
 
-    async def _end(process: Process, mark: str | None) -> None:
+    async def _end(process: Process, mark: str | None, grace: float) -> None:
         if process.returncode is None:
             command = ["taskkill", "/F", "/T", "/PID", str(process.pid)]
             await anyio.run_process(command, check=False)
 
 else:
 
-    async def _end(process: Process, mark: str | None) -> None:
+    async def _end(process: Process, mark: str | None, grace: float) -> None:
         """TERM, a short grace, then KILL, for the group and, where a mark is given, all that carries it."""
         with anyio.CancelScope(shield=True):
-            for number, grace in (
-                (signal.SIGTERM, TERMINATE_SECONDS),
+            for number, wait in (
+                (signal.SIGTERM, grace),
                 (signal.SIGKILL, KILL_SECONDS),
                 (signal.SIGKILL, KILL_SECONDS),  # for what was born between the look and the first KILL
             ):
@@ -230,7 +232,7 @@ else:
                     return
                 for target in (-process.pid, *targets):
                     _signal(target, number)
-                await _wait_for_end_of(targets, grace)
+                await _wait_for_end_of(targets, wait)
 
     async def _wait_for_end_of(targets: set[int], seconds: float) -> None:
         for _ in range(round(seconds / POLL_SECONDS)):

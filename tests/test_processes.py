@@ -136,7 +136,7 @@ async def test_run_program_ends_descendants_that_hide_their_environment(environm
 
 @pytest.mark.requirement("F40")
 async def test_run_program_keeps_what_a_program_says_when_it_is_terminated(environment: dict[str, str]) -> None:
-    program = replace(bash("trap 'echo last words; exit' TERM; sleep 300 & wait", environment), timeout=0.5)
+    program = replace(bash("trap 'echo last words; exit' TERM; sleep 300 & wait", environment), timeout=2, grace=30)
 
     result = await run_program(program)
 

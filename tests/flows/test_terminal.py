@@ -1,0 +1,122 @@
+"""``agent-lsp run`` on a real terminal: the question, the answers, and Ctrl-C while it waits."""
+
+import fcntl
+import os
+import pty
+import subprocess
+import termios
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.flows.test_command_line import COMMAND, environment
+from tests.support.openai_server import OpenAIServer
+
+QUESTION = b"anything else denies: "
+WRITE = ("call_1", "write_file", '{"path": "new.txt", "content": "hello\\n"}')
+WRITE_AGAIN = ("call_2", "write_file", '{"path": "new.txt", "content": "again\\n"}')
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    with OpenAIServer() as server:
+        yield server
+
+
+class Terminal:
+    """A process whose input, errors and controlling terminal are a pty that the test types on."""
+
+    def __init__(self, tmp_path: Path, server: OpenAIServer) -> None:
+        self.work = tmp_path / "work"
+        self.work.mkdir()
+        self._master, slave = pty.openpty()
+        self._process = subprocess.Popen(
+            [*COMMAND, "run", "--prompt", "write"],
+            cwd=self.work,
+            env=environment(tmp_path, server),
+            stdin=slave,
+            stdout=subprocess.PIPE,
+            stderr=slave,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )
+        os.close(slave)
+
+    def read_question(self) -> str:
+        """What is shown up to the next question, with plain line ends."""
+        shown = b""
+        while not shown.endswith(QUESTION):
+            shown += os.read(self._master, 65536)
+        return shown.decode().replace("\r\n", "\n")
+
+    def type(self, text: str) -> None:
+        os.write(self._master, text.encode())
+
+    def finish(self) -> tuple[int, str]:
+        """The exit code and stdout."""
+        stdout, _ = self._process.communicate(timeout=30)
+        os.close(self._master)
+        return self._process.returncode, stdout.decode()
+
+
+@pytest.mark.requirement("A68")
+def test_terminal_question_shows_the_diff_and_yes_allows_once(tmp_path: Path, server: OpenAIServer) -> None:
+    server.reply_tool_calls(WRITE)
+    server.reply_tool_calls(WRITE_AGAIN)
+    server.reply_text("Done.")
+    terminal = Terminal(tmp_path, server)
+
+    question = terminal.read_question()
+    terminal.type("y\n")
+    second = terminal.read_question()
+    terminal.type("no\n")
+
+    assert terminal.finish() == (0, "Done.\n")
+    assert "\nwrite_file: new.txt\nreason: Changing files asks by default\n--- /dev/null\n+++ b/new.txt\n" in question
+    assert "\n+hello\n" in question
+    assert "\n-hello\n+again\n" in second
+    assert (terminal.work / "new.txt").read_text() == "hello\n"
+    assert server.requests[2].body["messages"][-1]["content"] == "Error [permission_denied]: The user denied this call"
+
+
+@pytest.mark.requirement("A68")
+def test_terminal_answer_for_the_session_is_not_asked_again(tmp_path: Path, server: OpenAIServer) -> None:
+    server.reply_tool_calls(WRITE)
+    server.reply_tool_calls(WRITE_AGAIN)
+    server.reply_text("Done.")
+    terminal = Terminal(tmp_path, server)
+
+    terminal.read_question()
+    terminal.type("s\n")
+
+    assert terminal.finish() == (0, "Done.\n")
+    assert (terminal.work / "new.txt").read_text() == "again\n"
+
+
+@pytest.mark.requirement("A68")
+def test_terminal_answer_in_words_denies_and_tells_the_model(tmp_path: Path, server: OpenAIServer) -> None:
+    server.reply_tool_calls(WRITE)
+    server.reply_text("Done.")
+    terminal = Terminal(tmp_path, server)
+
+    terminal.read_question()
+    terminal.type("put it into docs/\n")
+
+    assert terminal.finish() == (0, "Done.\n")
+    assert not (terminal.work / "new.txt").exists()
+    assert server.requests[1].body["messages"][-1]["content"] == (
+        "Error [permission_denied]: The user denied this call: put it into docs/"
+    )
+
+
+@pytest.mark.requirement("A60", "A69", "F60")
+def test_interrupt_at_the_question_ends_with_130_and_writes_nothing(tmp_path: Path, server: OpenAIServer) -> None:
+    server.reply_tool_calls(WRITE)
+    terminal = Terminal(tmp_path, server)
+
+    terminal.read_question()
+    terminal.type("\x03")
+
+    assert terminal.finish() == (130, "")
+    assert not (terminal.work / "new.txt").exists()
