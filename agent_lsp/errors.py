@@ -6,7 +6,8 @@ AgentLspError            what the human should hear; fronts render it
 ├── TranscriptError      a history in an order that no model server accepts
 ├── ModelError           the model endpoint failed or refused
 │   └── ContextOverflow      the history does not fit the model; compacting it helps, sending it again does not
-└── AgentLimitError      a run ended at a limit
+├── AgentLimitError      a run ended at a limit
+└── PromptRejected       a hook refused the prompt; nothing has entered history
 ToolError                what the model should hear; becomes an error result in ``agent/calls.py`` alone
 """
 
@@ -37,6 +38,10 @@ class ContextOverflow(ModelError):
 
 class AgentLimitError(AgentLspError):
     """A run ended at one of its limits; the history is paired and the next prompt works."""
+
+
+class PromptRejected(AgentLspError):
+    """A configured hook refused the prompt before history was touched (B25)."""
 
 
 class ToolError(Exception):

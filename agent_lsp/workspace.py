@@ -20,6 +20,24 @@ class Access(enum.Enum):
     WRITE = "write"
     EXECUTE = "execute"
     NETWORK = "network"
+    INTERNAL = "internal"
+    """The session's own affairs: tasks, and sub-agents, whose calls are judged one by one."""
+
+
+HARMLESS = (Access.READ, Access.INTERNAL)
+"""What plan mode allows: it changes nothing outside of the session."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a setting stands; ``line`` and ``column`` count from 1 and are 0 where there is no file."""
+
+    source: str
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.line}:{self.column}" if self.line else self.source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

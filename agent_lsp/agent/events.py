@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from agent_lsp.messages import JsonObject, JsonValue, ToolResult, Usage
 
-StopReason: TypeAlias = Literal["completed", "stopped_by_hook", "limit", "cancelled", "failed"]
+StopReason: TypeAlias = Literal["completed", "stopped_by_hook", "rejected", "limit", "cancelled", "failed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +83,20 @@ class HookFailed:
     call_id: str
     error: str
     handler_ran: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfiguredHookRan:
+    """A configured hook was run, or was not and why. ``duration`` is in seconds; ``message`` is for the human."""
+
+    name: str
+    event: str
+    subject: str
+    decision: str
+    reason: str = ""
+    duration: float = 0.0
+    exit_code: int | None = None
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +179,26 @@ class TurnFinished:
     error: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubagentEvent:
+    """An event of the sub-agent ``agent``, which the call ``call_id`` started."""
+
+    agent: str
+    call_id: str
+    event: "AgentEvent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubagentFinished:
+    """A sub-agent's loop has exited, in whatever way; ``text`` is its answer or what went wrong."""
+
+    agent: str
+    call_id: str
+    text: str
+    is_error: bool
+    usage: Usage = field(default_factory=Usage)
+
+
 AgentEvent: TypeAlias = (
     TurnStarted
     | TextDelta
@@ -174,6 +208,7 @@ AgentEvent: TypeAlias = (
     | HookReached
     | HookActed
     | HookFailed
+    | ConfiguredHookRan
     | PermissionDecided
     | ApprovalRequested
     | ApprovalResolved
@@ -181,6 +216,8 @@ AgentEvent: TypeAlias = (
     | ToolOutput
     | FileChanged
     | ToolFinished
+    | SubagentEvent
+    | SubagentFinished
     | TurnFinished
 )
 
@@ -194,7 +231,10 @@ def event_name(event: AgentEvent) -> str:
 
 def event_json(event: AgentEvent) -> dict[str, JsonValue]:
     """An event as a JSON object with its name under ``type``."""
-    return {"type": event_name(event), **{f.name: to_json(getattr(event, f.name)) for f in fields(event)}}
+    body = {f.name: to_json(getattr(event, f.name)) for f in fields(event)}
+    if isinstance(event, SubagentEvent):
+        body["event"] = event_json(event.event)
+    return {"type": event_name(event), **body}
 
 
 def to_json(value: object) -> JsonValue:

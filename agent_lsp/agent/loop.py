@@ -30,6 +30,11 @@ async def run_prompt(agent: Agent, transcript: Transcript, prompt: str) -> RunOu
         agent.hooks, HookContext(event=HookEvent.USER_PROMPT_SUBMIT, message=message), agent.emit
     )
     transcript.extend(message, *submitted.additional_context)
+    return await run_turns(agent, transcript)
+
+
+async def run_turns(agent: Agent, transcript: Transcript, *, ask_stop_hooks: bool = True) -> RunOutcome:
+    """Ask the model and run its calls until it stops; what it is to answer is in the transcript already."""
     usage = Usage()
     stop_hook_active = False
     for _turn in range(agent.max_turns):
@@ -42,6 +47,8 @@ async def run_prompt(agent: Agent, transcript: Transcript, prompt: str) -> RunOu
             if last is not None:
                 return RunOutcome(text=last.content, usage=usage, stopped_by_hook=True)
             continue
+        if not ask_stop_hooks:
+            return RunOutcome(text=reply.message.content, usage=usage)
         context = HookContext(event=HookEvent.STOP, history=tuple(transcript), stop_hook_active=stop_hook_active)
         stopped = await run_lifecycle_hooks(agent.hooks, context, agent.emit)
         if stopped.force_continue is None:

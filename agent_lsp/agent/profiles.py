@@ -28,6 +28,10 @@ PROFILES: tuple[Profile, ...] = tuple(
 )
 
 
+PRODUCT = Profile(len(_LEVELS) + 1, frozenset({"subagents"}).union(*_LEVELS))
+"""What a session has where no chapter is asked for."""
+
+
 def profile(level: int) -> Profile:
     """The fixed profile of a level. Raises ConfigurationError for a level that does not exist."""
     for candidate in PROFILES:
@@ -39,7 +43,7 @@ def profile(level: int) -> Profile:
 
 def require_fixed(candidate: object) -> Profile:
     """Refuse anything that is not one of the fixed profile objects (A63)."""
-    for fixed in PROFILES:
+    for fixed in (*PROFILES, PRODUCT):
         if candidate is fixed:
             return fixed
     raise ConfigurationError("profile must be a fixed chapter profile")

@@ -13,7 +13,7 @@ from agent_lsp.hooks.dangerous import danger_in
 from agent_lsp.hooks.registry import HookRegistry
 from agent_lsp.messages import ToolResult, thaw
 from agent_lsp.tools.base import PreparedCall
-from agent_lsp.workspace import Access
+from agent_lsp.workspace import HARMLESS, Access
 
 Installer: TypeAlias = Callable[[HookRegistry, Path], None]
 
@@ -94,7 +94,7 @@ def _install_audit_log(registry: HookRegistry, root: Path) -> None:
 
 def plan_guard(prepared: PreparedCall) -> str | None:
     """Plan mode as a guard: only reads pass (C20)."""
-    if prepared.definition.access is Access.READ:
+    if prepared.definition.access in HARMLESS:
         return None
     return f"plan mode is read-only and {prepared.name} is not a read"
 

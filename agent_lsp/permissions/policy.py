@@ -15,7 +15,7 @@ from agent_lsp.approvals import Action, PermissionBehavior, Scope
 from agent_lsp.permissions.grants import Grants
 from agent_lsp.permissions.rules import Rule, parse_rule
 from agent_lsp.permissions.shell_syntax import simple_command
-from agent_lsp.workspace import Access, Workspace
+from agent_lsp.workspace import HARMLESS, Access, Workspace
 
 
 class PermissionMode(enum.Enum):
@@ -71,6 +71,9 @@ _DEFAULTS = {
     Access.NETWORK: Evaluation(
         behavior=PermissionBehavior.ASK, source="network-default", reason="Network access asks by default"
     ),
+    Access.INTERNAL: Evaluation(
+        behavior=PermissionBehavior.ALLOW, source="default", reason="No permission rule blocked the request"
+    ),
 }
 
 
@@ -103,7 +106,7 @@ class Policy:
         explicit.extend(self._remembered(action))
         strongest = max(explicit, key=lambda verdict: verdict.behavior, default=_DEFAULTS[action.access])
         verdict = self._in_mode(strongest, action, is_default=not explicit)
-        if self.locked and verdict.behavior is PermissionBehavior.ALLOW and action.access is not Access.READ:
+        if self.locked and verdict.behavior is PermissionBehavior.ALLOW and action.access not in HARMLESS:
             reason = "A settings file cannot be read, so nothing is allowed unasked"
             return Evaluation(behavior=PermissionBehavior.ASK, source="settings", reason=reason)
         return verdict
@@ -117,7 +120,7 @@ class Policy:
                     reason=f"{path.display} is outside the workspace",
                     fixed=True,
                 )
-            elif action.access is not Access.READ and _CONTROL_FILES.match_file(path.display.lstrip("/")):
+            elif action.access not in HARMLESS and _CONTROL_FILES.match_file(path.display.lstrip("/")):
                 yield Evaluation(
                     behavior=PermissionBehavior.ASK,
                     source="control-file",
@@ -163,7 +166,7 @@ class Policy:
         if verdict.behavior is PermissionBehavior.DENY:
             return verdict
         mode, asks = self.mode, verdict.behavior is PermissionBehavior.ASK
-        if mode is PermissionMode.PLAN and action.access is not Access.READ:
+        if mode is PermissionMode.PLAN and action.access not in HARMLESS:
             return _by_mode(PermissionBehavior.DENY, f"Plan mode is read-only: {action.tool} is not a read")
         if mode is PermissionMode.DONT_ASK and asks:
             return _by_mode(PermissionBehavior.DENY, f"Mode dont_ask denies what would ask: {verdict.reason}")

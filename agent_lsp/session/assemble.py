@@ -2,7 +2,8 @@
 
 import logging
 import os
-from collections.abc import Callable, Mapping
+import uuid
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,22 +12,29 @@ import platformdirs
 
 from agent_lsp.agent.agent import Agent
 from agent_lsp.agent.events import PermissionDecided
-from agent_lsp.agent.profiles import PROFILES, Profile, profile, require_fixed
+from agent_lsp.agent.profiles import PRODUCT, Profile, profile, require_fixed
 from agent_lsp.agent.prompt import system_prompt
+from agent_lsp.agent.subagents import spawn_agent_tool
 from agent_lsp.approvals import ApprovalReply, ApprovalRequest, Approver
 from agent_lsp.errors import ConfigurationError
 from agent_lsp.hooks.builtin import install_builtin, plan_guard
+from agent_lsp.hooks.gate import TrustGate
 from agent_lsp.hooks.registry import HookRegistry
+from agent_lsp.hooks.runner import HookRunner, Surroundings
 from agent_lsp.models.base import Model
 from agent_lsp.models.openai_chat import OpenAIChatModel
 from agent_lsp.models.settings import OPENAI_BASE_URL, OpenAIChatSettings
 from agent_lsp.permissions.grants import Grants, grants_file
 from agent_lsp.permissions.policy import PermissionMode, Policy
 from agent_lsp.processes import child_environment
+from agent_lsp.session.hooks import ConfiguredHooks, ran
 from agent_lsp.session.session import EventStream, Session
 from agent_lsp.settings.load import LoadedSettings, load_settings
+from agent_lsp.settings.trust import TrustEverything, TrustStore
+from agent_lsp.tools.base import AnyTool
 from agent_lsp.tools.builtin import BUILTIN_TOOLS
 from agent_lsp.tools.registry import ToolRegistry
+from agent_lsp.tools.task import TaskList, task_tools
 from agent_lsp.workspace import Documents, NoDocuments, Workspace
 
 _audit = logging.getLogger("agent_lsp.audit")
@@ -68,48 +76,67 @@ def state_directory() -> Path:
     return platformdirs.user_state_path("agent-lsp", appauthor=False)
 
 
+def trust_store() -> TrustStore:
+    """What the user has agreed to let workspaces execute."""
+    return TrustStore(state_directory() / "trust")
+
+
 def open_session(options: SessionOptions) -> Session:
     """Wire a session. Raises ConfigurationError before anything is built or run if it cannot work."""
     chosen = _checked_profile(options)
     command_line = _command_line(options)
 
+    trust = TrustEverything() if options.trusted else trust_store()
+
     def load() -> LoadedSettings:
         return load_settings(
             options.root.resolve(),
             user_directory=config_directory(),
+            trust=trust,
             editor=options.editor_settings,
             command_line=command_line,
             environ=options.environ,
-            trusted=options.trusted,
         )
 
     loaded = load()
     settings = loaded.settings
-    workspace = Workspace(
-        options.root, additional=tuple(Path(path).expanduser() for path in settings.permissions.additional_directories)
-    )
-    policy = _policy(chosen, workspace)
+    workspace = Workspace(options.root, additional=tuple(map(Path, settings.permissions.additional_directories)))
+    policy = Policy(workspace=workspace, grants=Grants(grants_file(state_directory(), workspace.root)))
     events = EventStream()
+    session_id = uuid.uuid4().hex
+    model = options.model or _endpoint(loaded)
+    approver = options.approver or _NoApprover()
+    environment = child_environment(options.environ, [settings.model.api_key_env])
+    hooks = _hooks(options, loaded, workspace, policy) if "hooks" in chosen.capabilities else None
+    runner = HookRunner(
+        Surroundings(root=workspace.root, session_id=session_id, environment=environment, model=model),
+        gate=TrustGate(trust=trust, approver=approver),
+        waiting=lambda: load().trust_items,
+        report=lambda run: events.emit(ran(run)),
+    )
+    configured = ConfiguredHooks(runner)
+    if hooks is not None:
+        configured.install(hooks)
     agent = Agent(
-        model=options.model or _endpoint(loaded),
+        model=model,
         system=system_prompt(workspace),
-        tools=ToolRegistry(tool for tool in BUILTIN_TOOLS if _offers(chosen, tool.name)),
+        tools=ToolRegistry(_tools(chosen, TaskList(watcher=configured.watch_task), lambda: agent)),
         policy=policy,
-        approver=options.approver or _NoApprover(),
+        approver=approver,
         audit=options.audit or _silent,
-        hooks=_hooks(options, loaded, workspace, policy) if "hooks" in chosen.capabilities else None,
+        hooks=hooks,
         workspace=workspace,
         emit=events.emit,
         documents=options.documents,
-        environment=child_environment(options.environ, [settings.model.api_key_env]),
+        environment=environment,
         max_turns=settings.agent.max_turns,
     )
-    return Session(agent, events, load=load if "policy" in chosen.capabilities else lambda: loaded)
+    return Session(session_id, agent, events, configured, loaded=loaded, load=load)
 
 
 def _checked_profile(options: SessionOptions) -> Profile:
     """The profile, fit for what is injected (A62, A63, A65)."""
-    chosen = options.profile or (PROFILES[-1] if options.level is None else profile(options.level))
+    chosen = options.profile or (PRODUCT if options.level is None else profile(options.level))
     require_fixed(chosen)
     if options.hooks is not None and "hooks" not in chosen.capabilities:
         raise ConfigurationError("hooks require chapter 4 or later")
@@ -118,8 +145,14 @@ def _checked_profile(options: SessionOptions) -> Profile:
     return chosen
 
 
-def _offers(chosen: Profile, tool: str) -> bool:
-    return tool == "shell" or "files" in chosen.capabilities
+def _tools(chosen: Profile, tasks: TaskList, agent: Callable[[], Agent]) -> Iterator[AnyTool]:
+    """The tools that a profile offers."""
+    for tool in BUILTIN_TOOLS:
+        if tool.name == "shell" or "files" in chosen.capabilities:
+            yield tool
+    if "subagents" in chosen.capabilities:
+        yield from task_tools(tasks)
+        yield spawn_agent_tool(agent)
 
 
 def _command_line(options: SessionOptions) -> dict[str, Any]:
@@ -147,13 +180,6 @@ def parse_mode(text: str) -> PermissionMode:
     except ValueError:
         known = ", ".join(mode.value for mode in PermissionMode)
         raise ConfigurationError(f"There is no permission mode {text!r}; known are {known}") from None
-
-
-def _policy(chosen: Profile, workspace: Workspace) -> Policy:
-    """The policy; the session puts the rules and the mode of the settings into it. Below its profile it has none."""
-    if "policy" not in chosen.capabilities:
-        return Policy(workspace=workspace)
-    return Policy(workspace=workspace, grants=Grants(grants_file(state_directory(), workspace.root)))
 
 
 def _hooks(options: SessionOptions, loaded: LoadedSettings, workspace: Workspace, policy: Policy) -> HookRegistry:

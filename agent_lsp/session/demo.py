@@ -83,7 +83,8 @@ async def run_demo(
             )
         )
         session.subscribe(subscriber)
-        finished = await session.run(PROMPT)
+        async with session.opened(drain=1):
+            finished = await session.run(PROMPT)
         tests = await _program(root, sys.executable, "-m", "unittest", "-q")
         fixed = tests.exit_code == 0
         verdict = (

@@ -4,19 +4,29 @@ Invariant: turns run one after another; a cancelled or failed turn leaves a pair
 """
 
 import logging
-import uuid
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TypeAlias
 
 import anyio
 
 from agent_lsp.agent.agent import Agent
-from agent_lsp.agent.events import AgentEvent, FileChanged, StopReason, TurnFinished, TurnStarted
+from agent_lsp.agent.events import (
+    AgentEvent,
+    AssistantReplied,
+    FileChanged,
+    StopReason,
+    SubagentEvent,
+    TurnFinished,
+    TurnStarted,
+)
 from agent_lsp.agent.loop import run_prompt
-from agent_lsp.errors import AgentLimitError, AgentLspError
-from agent_lsp.messages import Transcript
+from agent_lsp.errors import AgentLimitError, AgentLspError, PromptRejected
+from agent_lsp.messages import Transcript, Usage
 from agent_lsp.permissions.policy import PermissionMode
+from agent_lsp.session.hooks import ConfiguredHooks
 from agent_lsp.settings.load import LoadedSettings
 
 Subscriber: TypeAlias = Callable[[AgentEvent], None]
@@ -46,8 +56,18 @@ class EventStream:
 class Session:
     """Runs prompts on one history. Made by ``session.assemble``."""
 
-    def __init__(self, agent: Agent, events: EventStream, *, load: Callable[[], LoadedSettings]) -> None:
-        self.id = uuid.uuid4().hex
+    def __init__(
+        self,
+        id_: str,
+        agent: Agent,
+        events: EventStream,
+        hooks: ConfiguredHooks,
+        *,
+        loaded: LoadedSettings,
+        load: Callable[[], LoadedSettings],
+    ) -> None:
+        self.id = id_
+        self.hooks = hooks
         self.transcript = Transcript()
         self.turn_id = ""
         self._agent = agent
@@ -55,25 +75,37 @@ class Session:
         self._load = load
         self._mode_set: str | None = None
         self._changed: dict[str, None] = {}
-        events.subscribe(self._note_change)
-        self.reload()
+        self._usage = Usage()
+        events.subscribe(self._note)
+        events.subscribe(hooks)
+        self._apply(loaded)
         self._turn = anyio.Lock()
         self._scopes: list[anyio.CancelScope] = []
 
     def reload(self) -> None:
-        """Read the settings again; their rules, mode and problems hold from the next call on."""
-        loaded = self._load()
+        """Read the settings again; their rules, hooks and mode hold from the next call on."""
+        self._apply(self._load())
+
+    def _apply(self, loaded: LoadedSettings) -> None:
         self.settings = loaded.settings
         self.problems = tuple(map(str, loaded.problems))
         policy, mode = self._agent.policy, loaded.settings.permissions.mode
         policy.rules, policy.locked = loaded.rules, loaded.locked
+        self.hooks.runner.hooks = loaded.hooks
+        self.hooks.runner.private_hosts = loaded.settings.hooks_http_allow
         if mode != self._mode_set:  # a mode that was set by hand stays until the settings say something new
             self._mode_set = mode
             policy.mode = PermissionMode(mode)
 
-    def _note_change(self, event: AgentEvent) -> None:
-        if isinstance(event, FileChanged):
-            self._changed[event.path] = None
+    def _note(self, event: AgentEvent) -> None:
+        """Keep what the turn's end tells, sub-agents' part included."""
+        match event:
+            case FileChanged(path=path):
+                self._changed[path] = None
+            case AssistantReplied(usage=usage):
+                self._usage += usage
+            case SubagentEvent():
+                self._note(event.event)
 
     @property
     def running(self) -> bool:
@@ -105,6 +137,22 @@ class Session:
             scope.cancel()
         return bool(self._scopes)
 
+    async def hold_open(self, started: Callable[[], None], *, drain: float) -> None:
+        """Be open until cancelled: hooks that observe run beside the turns, and get ``drain`` seconds at the end."""
+        await self.hooks.hold_open(started, drain=drain)
+
+    @asynccontextmanager
+    async def opened(self, *, drain: float) -> AsyncIterator[None]:
+        """The session is open within the block."""
+        async with anyio.create_task_group() as group:
+            started = anyio.Event()
+            group.start_soon(partial(self.hold_open, started.set, drain=drain))
+            await started.wait()
+            try:
+                yield
+            finally:
+                group.cancel_scope.cancel()
+
     async def run(self, prompt: str, *, turn_id: str = "") -> TurnFinished:
         """Run one prompt after those before it; ``turn_id`` names it while it runs.
 
@@ -117,11 +165,12 @@ class Session:
                 async with self._turn:
                     self.turn_id = turn_id
                     self._changed.clear()
+                    self._usage = Usage()
                     self.reload()
                     finished = await self._run(prompt)
             finally:
                 self._scopes.remove(scope)
-                finished = replace(finished, changes=tuple(self._changed))
+                finished = replace(finished, changes=tuple(self._changed), usage=self._usage)
                 self._events.emit(finished)
         return finished
 
@@ -129,6 +178,8 @@ class Session:
         self._events.emit(TurnStarted(prompt=prompt))
         try:
             outcome = await run_prompt(self._agent, self.transcript, prompt)
+        except PromptRejected as error:
+            return _failed("rejected", str(error))
         except AgentLimitError as error:
             return _failed("limit", str(error))
         except AgentLspError as error:
@@ -137,7 +188,7 @@ class Session:
             _log.exception("the turn failed")
             return _failed("failed", f"{type(error).__name__}: {error}")
         reason: StopReason = "stopped_by_hook" if outcome.stopped_by_hook else "completed"
-        return TurnFinished(stop_reason=reason, text=outcome.text, usage=outcome.usage)
+        return TurnFinished(stop_reason=reason, text=outcome.text)
 
 
 def _failed(reason: StopReason, error: str) -> TurnFinished:

@@ -7,17 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where a setting stands; ``line`` and ``column`` count from 1 and are 0 where there is no file."""
-
-    source: str
-    line: int = 0
-    column: int = 0
-
-    def __str__(self) -> str:
-        return f"{self.source}:{self.line}:{self.column}" if self.line else self.source
+from agent_lsp.workspace import Place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

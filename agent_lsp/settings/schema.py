@@ -1,4 +1,4 @@
-"""The settings file as types (S2). Sections of later features are kept as they are and do nothing yet."""
+"""The settings file as types (S2), hooks aside, which ``hooks.settings`` reads. Later features do nothing yet."""
 
 from typing import Annotated, Any, Literal
 
@@ -53,12 +53,11 @@ class Settings(Section):
     model: ModelSettings = Field(default_factory=ModelSettings)
     permissions: PermissionSettings = Field(default_factory=PermissionSettings)
     agent: AgentSettings = Field(default_factory=AgentSettings)
-    hooks: Later = None
-    hooks_http_allow: Later = None
+    hooks_http_allow: tuple[str, ...] = Field(default=(), strict=False)
     validation: Later = None
     mcp_servers: Later = None
     sessions: Later = None
 
 
 SECTIONS: dict[str, type[Section]] = {"model": ModelSettings, "permissions": PermissionSettings, "agent": AgentSettings}
-LATER = ("hooks", "hooks_http_allow", "validation", "mcp_servers", "sessions")
+LATER = ("validation", "mcp_servers", "sessions")

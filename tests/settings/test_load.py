@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from agent_lsp.approvals import PermissionBehavior
-from agent_lsp.settings.file import Place
 from agent_lsp.settings.load import LoadedSettings, load_settings
 from agent_lsp.settings.schema import Settings
+from agent_lsp.settings.trust import TrustEverything, TrustStore
+from agent_lsp.workspace import Place
 
 
 class Layers:
@@ -36,7 +37,8 @@ class Layers:
         return self
 
     def load(self, **given: Any) -> LoadedSettings:
-        return load_settings(self.root, user_directory=self.user, **{"environ": {}, **given})
+        trust = TrustEverything() if given.pop("trusted", False) else TrustStore(self.user / "trust")
+        return load_settings(self.root, user_directory=self.user, trust=trust, **{"environ": {}, **given})
 
 
 @pytest.fixture

@@ -1,0 +1,137 @@
+"""What a configured hook answered, whichever way it was run: one envelope, in two spellings (B13, B14).
+
+Invariant: an answer that cannot be understood is a failure that is told, never silence.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agent_lsp.approvals import PermissionBehavior
+from agent_lsp.messages import JsonObject
+
+DEFAULT_REASON = "blocked by hook"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One hook's answer. ``failure`` says why it could not be had: a non-blocking error, unless ``on_failure`` differs.
+
+    ``message`` is for the human alone. ``exit_code`` and ``stderr`` are what a program left behind, for the hook log.
+    """
+
+    blocked: bool = False
+    reason: str = ""
+    context: str = ""
+    updated_input: JsonObject | None = None
+    advice: PermissionBehavior = PermissionBehavior.PASSTHROUGH
+    message: str = ""
+    failure: str | None = None
+    exit_code: int | None = None
+    stderr: str = ""
+
+
+class UnreadableAnswer(ValueError):
+    """Output that begins like an envelope and is none."""
+
+
+def parse_envelope(output: str) -> Answer:
+    """Read what a program or a server printed; output without a JSON object is no answer. Raises UnreadableAnswer."""
+    values = find_object(output)
+    if values is None:
+        return Answer()
+    envelope = _Envelope(values)
+    specific = _Envelope(envelope.take("hookSpecificOutput", Mapping, "an object") or {})
+    advice = _decision(specific, "permissionDecision", _ADVICE)
+    decision = _decision(envelope, "decision", _DECISIONS)
+    goes_on = envelope.take("continue", bool, "true or false")
+    reasons = (
+        envelope.text("reason"),
+        specific.text("permissionDecisionReason"),
+        envelope.text("stopReason") if goes_on is False else "",
+    )
+    return Answer(
+        blocked=bool(envelope.take("block", bool, "true or false"))
+        or goes_on is False
+        or PermissionBehavior.DENY in (decision, advice),
+        reason=next(filter(None, reasons), ""),
+        context="\n\n".join(filter(None, (envelope.text("additional_context"), specific.text("additionalContext")))),
+        updated_input=envelope.take("updated_input", Mapping, "an object")
+        or specific.take("updatedInput", Mapping, "an object"),
+        advice=advice or (decision if decision is PermissionBehavior.ALLOW else PermissionBehavior.PASSTHROUGH),
+        message=envelope.text("systemMessage"),
+    )
+
+
+class _Envelope:
+    """A JSON object whose values are checked as they are taken; null counts as absent."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+
+    def take(self, key: str, kind: type, expected: str) -> Any:
+        value = self._values.get(key)
+        if value is not None and not isinstance(value, kind):
+            raise UnreadableAnswer(f"{key} must be {expected}")
+        return value
+
+    def text(self, key: str) -> str:
+        return self.take(key, str, "a string") or ""
+
+
+_ADVICE = {"deny": PermissionBehavior.DENY, "ask": PermissionBehavior.ASK, "allow": PermissionBehavior.ALLOW}
+_DECISIONS = {"block": PermissionBehavior.DENY, "approve": PermissionBehavior.ALLOW}
+
+
+def _decision(part: _Envelope, key: str, known: Mapping[str, PermissionBehavior]) -> PermissionBehavior:
+    word = part.text(key)
+    if word and word not in known:
+        raise UnreadableAnswer(f"{key} is {word!r}; known are {', '.join(known)}")
+    return known.get(word, PermissionBehavior.PASSTHROUGH)
+
+
+def find_object(output: str) -> Mapping[str, Any] | None:
+    """The JSON object in an output, whatever a shell profile printed around it; None where nothing begins like one.
+
+    Raises UnreadableAnswer, with the position, where the output itself begins with a brace and is not JSON.
+    """
+    text = output.strip().lstrip("\ufeff")
+    for candidate in _candidates(text):
+        try:
+            value = json.loads(candidate)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, Mapping):
+            return value
+    if text.startswith("{"):
+        raise UnreadableAnswer(f"the output begins like JSON and is not: {_position(text)}")
+    return None
+
+
+_MOST_CANDIDATES = 50
+
+
+def _candidates(text: str) -> Iterator[str]:
+    """The whole text; then what follows each line that begins with a brace; then the first brace to the last."""
+    yield text
+    end = text.rfind("}") + 1
+    if not end:
+        return
+    start = -1
+    for _ in range(_MOST_CANDIDATES):
+        start = text.find("\n{", start + 1)
+        if start < 0:
+            break
+        yield text[start + 1 : end]
+    yield text[max(text.find("{"), 0) : end]
+
+
+def _position(text: str) -> str:
+    try:
+        json.loads(text)
+    except ValueError as error:
+        return str(error)
+    except RecursionError:
+        return "nested too deeply"
+    return "no object"

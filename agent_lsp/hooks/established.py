@@ -1,0 +1,66 @@
+"""The shape that other agents' hooks are written for: their tool names, payload keys and arguments, beside ours.
+
+A hook that is configured as ``{"matcher": "Bash", "hooks": [{"type": "command", ...}]}`` gets these.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+_TOOL_NAMES = {
+    "shell": ("Bash",),
+    "read_file": ("Read",),
+    "write_file": ("Write",),
+    "edit_file": ("Edit", "MultiEdit"),
+    "list_files": ("Glob",),
+    "search": ("Grep",),
+    "spawn_agent": ("Task",),
+    "fetch_url": ("WebFetch",),
+}
+_EDIT_KEYS = {"old": "old_string", "new": "new_string", "all": "replace_all"}
+
+
+def tool_names(tool: str) -> tuple[str, ...]:
+    """The names that a matcher may use for a tool: those of other agents, and ours."""
+    return (*_TOOL_NAMES.get(tool, ()), tool)
+
+
+def established_payload(payload: Mapping[str, Any], root: Path) -> dict[str, Any]:
+    """Our payload with the keys that such hooks read."""
+    added: dict[str, Any] = {"hook_event_name": payload["event"]}
+    if "tool" in payload:
+        added["tool_name"] = tool_names(payload["tool"])[0]
+        added["tool_input"] = _input(payload.get("args", {}), root)
+    if "output" in payload:
+        added["tool_response"] = {"content": payload["output"], "is_error": payload.get("is_error", False)}
+    return {**payload, **added}
+
+
+def _input(args: Mapping[str, Any], root: Path) -> dict[str, Any]:
+    """A tool's arguments as such hooks know them: an absolute ``file_path``, and the strings of an edit."""
+    given = dict(args)
+    if "path" in given:
+        given["file_path"] = str(root / given.pop("path"))
+    if "edits" in given:
+        given["edits"] = [{_EDIT_KEYS[key]: value for key, value in edit.items()} for edit in given["edits"]]
+        given |= given["edits"][0]
+    return given
+
+
+def own_input(updated: Mapping[str, Any]) -> dict[str, Any]:
+    """An ``updatedInput`` of such a hook as our tool's arguments."""
+    given = dict(updated)
+    if "file_path" in given:
+        given["path"] = given.pop("file_path")
+    single = {key: given.pop(name) for key, name in _EDIT_KEYS.items() if name in given}
+    if "edits" in given:
+        own = {name: key for key, name in _EDIT_KEYS.items()}
+        given["edits"] = [{own.get(name, name): value for name, value in edit.items()} for edit in given["edits"]]
+    elif single:
+        given["edits"] = [single]
+    return given
+
+
+def variables(root: Path) -> dict[str, str]:
+    """The variables that such hooks find their scripts by."""
+    return {"CLAUDE_PROJECT_DIR": str(root)}

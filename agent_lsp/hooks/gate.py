@@ -1,0 +1,73 @@
+"""A configured hook is itself a gated side effect: its exact text is approved before it first runs (B42).
+
+Invariant: what is not trusted does not run. One question lists everything that waits for trust; an answer holds for
+the content that was shown and no other.
+"""
+
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import anyio
+
+from agent_lsp.approvals import Action, ApprovalRequest, Approver
+from agent_lsp.workspace import Access, Place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrustItem:
+    """One thing that settings would execute, or widen; ``digest`` changes with its content."""
+
+    text: str
+    place: Place
+    digest: str
+
+    def __str__(self) -> str:
+        return f"{self.text}  ({self.place})"
+
+
+class Trust(Protocol):
+    """What the user has agreed to."""
+
+    def covers(self, digest: str) -> bool:
+        """Whether content with this digest was approved."""
+        ...
+
+    def grant(self, items: Sequence[TrustItem]) -> None:
+        """Remember an approval."""
+        ...
+
+
+class TrustGate:
+    """Admits what is trusted, and asks once for what is not yet."""
+
+    def __init__(self, *, trust: Trust, approver: Approver) -> None:
+        self._trust = trust
+        self._approver = approver
+        self._refused: dict[str, str] = {}
+        self._asking = anyio.Lock()
+
+    async def admit(self, digest: str, waiting: Callable[[], Sequence[TrustItem]]) -> str | None:
+        """None where this content may run, else why it may not. ``waiting`` lists what one question is about."""
+        if self._trust.covers(digest):
+            return None
+        async with self._asking:
+            if not self._trust.covers(digest) and digest not in self._refused:
+                await self._ask([item for item in waiting() if not self._trust.covers(item.digest)])
+        return None if self._trust.covers(digest) else self._refused.get(digest, "it was not in the question")
+
+    async def _ask(self, items: Sequence[TrustItem]) -> None:
+        request = ApprovalRequest(
+            id=uuid.uuid4().hex,
+            action=Action(tool="trust", access=Access.EXECUTE, command="\n".join(map(str, items))),
+            reason="This workspace would run its own programs or widen permissions",
+            source="trust",
+            arguments={"would run": [str(item) for item in items]},
+        )
+        reply = await self._approver.ask(request)
+        if reply.allowed:
+            self._trust.grant(items)
+        else:
+            why = reply.feedback or "refused"
+            self._refused |= {item.digest: f"not trusted ({why})" for item in items}
