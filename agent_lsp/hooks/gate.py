@@ -6,37 +6,12 @@ the content that was shown and no other.
 
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
 
 import anyio
 
 from agent_lsp.approvals import Action, ApprovalRequest, Approver
-from agent_lsp.workspace import Access, Place
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrustItem:
-    """One thing that settings would execute, or widen; ``digest`` changes with its content."""
-
-    text: str
-    place: Place
-    digest: str
-
-    def __str__(self) -> str:
-        return f"{self.text}  ({self.place})"
-
-
-class Trust(Protocol):
-    """What the user has agreed to."""
-
-    def covers(self, digest: str) -> bool:
-        """Whether content with this digest was approved."""
-        ...
-
-    def grant(self, items: Sequence[TrustItem]) -> None:
-        """Remember an approval."""
-        ...
+from agent_lsp.hooks.trust import Trust, TrustItem
+from agent_lsp.workspace import Access
 
 
 class TrustGate:

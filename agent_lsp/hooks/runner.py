@@ -16,8 +16,9 @@ from agent_lsp.approvals import PermissionBehavior
 from agent_lsp.hooks import established
 from agent_lsp.hooks.answer import DEFAULT_REASON, Answer
 from agent_lsp.hooks.executors.command import run_command
-from agent_lsp.hooks.gate import TrustGate, TrustItem
+from agent_lsp.hooks.gate import TrustGate
 from agent_lsp.hooks.settings import BLOCKING_EVENTS, STOP, ConfiguredHook
+from agent_lsp.hooks.trust import TrustItem, hook_item
 from agent_lsp.messages import JsonObject, thaw
 from agent_lsp.models.base import Model
 
@@ -39,7 +40,10 @@ class Occasion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookRun:
-    """One entry of the hook log; ``started`` in seconds since the epoch, ``duration`` in seconds."""
+    """One entry of the hook log; ``started`` in seconds since the epoch, ``duration`` in seconds.
+
+    ``effect`` is what its answer changed, as JSON.
+    """
 
     hook: ConfiguredHook
     subject: str
@@ -50,6 +54,7 @@ class HookRun:
     exit_code: int | None = None
     stderr: str = ""
     message: str = ""
+    effect: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,12 +70,12 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What executors need; ``environment`` is that of child processes, without secrets."""
+    """What executors need; ``environment`` is that of child processes, without secrets. ``model`` is for prompts."""
 
     root: Path
     session_id: str
     environment: Mapping[str, str]
-    model: Model
+    model: Callable[[], Model]
 
 
 class HookRunner:
@@ -131,7 +136,7 @@ class HookRunner:
     async def run_one(self, hook: ConfiguredHook, occasion: Occasion) -> Answer:
         """Run one hook if it is trusted. ``blocked`` in the answer is a veto, by then."""
         started, clock = time.time(), time.monotonic()
-        refusal = await self._gate.admit(hook.digest(self._surroundings.root), self._waiting)
+        refusal = await self._refusal(hook)
         if refusal is not None:
             answer = Answer(blocked=hook.blocking and hook.event != STOP, reason=f"{hook.name} was not run: {refusal}")
             self._note(HookRun(hook=hook, subject=occasion.subject, decision="skipped", reason=refusal))
@@ -149,9 +154,18 @@ class HookRunner:
                 exit_code=given.exit_code,
                 stderr=given.stderr,
                 message=given.message,
+                effect=_effect(answer),
             )
         )
         return answer
+
+    async def _refusal(self, hook: ConfiguredHook) -> str | None:
+        """Why a hook may not run. What changed while a human was deciding is not what was approved."""
+        root = self._surroundings.root
+        digest = hook_item(hook, root).digest
+        refusal = await self._gate.admit(digest, self._waiting)
+        changed = refusal is None and hook_item(hook, root).digest != digest
+        return "it changed while it was being approved" if changed else refusal
 
     async def _execute(self, hook: ConfiguredHook, occasion: Occasion) -> Answer:
         around = self._surroundings
@@ -169,7 +183,7 @@ class HookRunner:
         elif hook.type == "prompt":
             from agent_lsp.hooks.executors.prompt import run_prompt_hook
 
-            answer = await run_prompt_hook(hook, payload, model=around.model)
+            answer = await run_prompt_hook(hook, payload, model=around.model())
         else:
             from agent_lsp.hooks.executors.http import run_http
 
@@ -221,6 +235,16 @@ def _heeded(hook: ConfiguredHook, given: Answer) -> Answer:
         stops = hook.on_failure != "ignore" and hook.event in BLOCKING_EVENTS
         return Answer(blocked=stops, reason=reason)
     return replace(given, blocked=given.blocked and hook.blocking)
+
+
+def _effect(answer: Answer) -> dict[str, Any]:
+    """What an answer changes, for the log."""
+    changes = {
+        "permission": str(answer.advice) if answer.advice else None,
+        "updated_input": None if answer.updated_input is None else thaw(answer.updated_input),
+        "additional_context": answer.context,
+    }
+    return {key: value for key, value in changes.items() if value}
 
 
 def _decision(given: Answer, heeded: Answer) -> Decision:

@@ -3,13 +3,10 @@
 Invariant: an entry with a mistake is left out and reported, and never keeps the others from loading (B4).
 """
 
-import hashlib
-import json
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from agent_lsp.hooks.matcher import ANY, Matcher, parse_alternatives, parse_matcher
@@ -67,41 +64,6 @@ class ConfiguredHook:
         """What the hook runs, in one line, for people."""
         return self.target if isinstance(self.target, str) else shlex.join(self.target)
 
-    def digest(self, root: Path) -> str:
-        """What an approval is bound to (B42): the hook's exact text, where it stands, and the scripts that it names."""
-        exact = [self.event, self.type, self.target, self.headers, self.place.source, *_scripts(self, root)]
-        return hashlib.sha256(json.dumps(exact).encode()).hexdigest()
-
-
-_SCRIPT_SUFFIXES = frozenset(
-    ".bash .bat .cjs .cmd .fish .js .lua .mjs .php .pl .ps1 .py .rb .sh .ts .zsh".split()  # noqa: SIM905 (one word each)
-)
-
-
-def _scripts(hook: ConfiguredHook, root: Path) -> Iterator[str]:
-    """Digests of the workspace's own scripts in a command: whoever changes one of them changes the hook."""
-    if hook.type != "command":
-        return
-    for word in _words(hook.target):
-        path = root / word
-        try:
-            if path.is_file() and path.is_relative_to(root) and (path.suffix in _SCRIPT_SUFFIXES or _runs(path)):
-                yield hashlib.sha256(path.read_bytes()).hexdigest()
-        except (OSError, ValueError):
-            yield "unreadable"
-
-
-def _words(command: str | tuple[str, ...]) -> Iterable[str]:
-    if isinstance(command, tuple):
-        return command
-    return re.findall(r"[^\s;&|<>()\"'`$]+", re.sub(r'"?\$\{?CLAUDE_PROJECT_DIR\}?"?', ".", command))
-
-
-def _runs(path: Path) -> bool:
-    return bool(path.stat().st_mode & 0o111)
-
-
-# --- reading
 
 Report: TypeAlias = Callable[[str, str], None]
 """Hears each mistake: the dotted key of the value, and what is wrong with it."""

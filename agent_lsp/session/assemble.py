@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import platformdirs
-
 from agent_lsp.agent.agent import Agent
 from agent_lsp.agent.events import PermissionDecided
 from agent_lsp.agent.profiles import PRODUCT, Profile, profile, require_fixed
@@ -27,10 +25,11 @@ from agent_lsp.models.settings import OPENAI_BASE_URL, OpenAIChatSettings
 from agent_lsp.permissions.grants import Grants, grants_file
 from agent_lsp.permissions.policy import PermissionMode, Policy
 from agent_lsp.processes import child_environment
+from agent_lsp.session.directories import config_directory, state_directory, trust_store
 from agent_lsp.session.hooks import ConfiguredHooks, ran
 from agent_lsp.session.session import EventStream, Session
 from agent_lsp.settings.load import LoadedSettings, load_settings
-from agent_lsp.settings.trust import TrustEverything, TrustStore
+from agent_lsp.settings.trust import TrustEverything
 from agent_lsp.tools.base import AnyTool
 from agent_lsp.tools.builtin import BUILTIN_TOOLS
 from agent_lsp.tools.registry import ToolRegistry
@@ -66,21 +65,6 @@ class SessionOptions:
     )
 
 
-def config_directory() -> Path:
-    """Where the user's settings lie, by the platform's convention."""
-    return platformdirs.user_config_path("agent-lsp", appauthor=False)
-
-
-def state_directory() -> Path:
-    """Where remembered approvals and transcripts lie, by the platform's convention."""
-    return platformdirs.user_state_path("agent-lsp", appauthor=False)
-
-
-def trust_store() -> TrustStore:
-    """What the user has agreed to let workspaces execute."""
-    return TrustStore(state_directory() / "trust")
-
-
 def open_session(options: SessionOptions) -> Session:
     """Wire a session. Raises ConfigurationError before anything is built or run if it cannot work."""
     chosen = _checked_profile(options)
@@ -104,12 +88,12 @@ def open_session(options: SessionOptions) -> Session:
     policy = Policy(workspace=workspace, grants=Grants(grants_file(state_directory(), workspace.root)))
     events = EventStream()
     session_id = uuid.uuid4().hex
-    model = options.model or _endpoint(loaded)
+    model = options.model or endpoint(loaded)
     approver = options.approver or _NoApprover()
     environment = child_environment(options.environ, [settings.model.api_key_env])
     hooks = _hooks(options, loaded, workspace, policy) if "hooks" in chosen.capabilities else None
     runner = HookRunner(
-        Surroundings(root=workspace.root, session_id=session_id, environment=environment, model=model),
+        Surroundings(root=workspace.root, session_id=session_id, environment=environment, model=lambda: model),
         gate=TrustGate(trust=trust, approver=approver),
         waiting=lambda: load().trust_items,
         report=lambda run: events.emit(ran(run)),
@@ -193,7 +177,7 @@ def _hooks(options: SessionOptions, loaded: LoadedSettings, workspace: Workspace
     return registry
 
 
-def _endpoint(loaded: LoadedSettings) -> Model:
+def endpoint(loaded: LoadedSettings) -> Model:
     """The configured model server. A key is needed unless another server than the default one was chosen."""
     model = loaded.settings.model
     if model.name is None:

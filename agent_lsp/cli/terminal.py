@@ -7,7 +7,16 @@ from typing import TextIO
 import anyio
 import anyio.to_thread
 
-from agent_lsp.agent.events import AgentEvent, HookActed, HookFailed, HookReached, ModelRetry, PermissionDecided
+from agent_lsp.agent.events import (
+    AgentEvent,
+    ConfiguredHookRan,
+    HookActed,
+    HookFailed,
+    HookReached,
+    ModelRetry,
+    PermissionDecided,
+    SubagentEvent,
+)
 from agent_lsp.approvals import ApprovalReply, ApprovalRequest, Scope, visible
 from agent_lsp.messages import thaw
 
@@ -36,6 +45,11 @@ def _line(event: AgentEvent) -> str | None:
             return f"[Hook] {event.fired_by}: {event.action} {event.tool or ''} - {event.reason}"
         case HookFailed():
             return f"[Hook] {event.phase} hook failed: {event.tool} - {event.error}"
+        case ConfiguredHookRan(decision=decision) if decision != "passed" or event.message:
+            return f"[Hook] {event.name}: {decision} {event.subject} - {event.reason or event.message}"
+        case SubagentEvent():
+            line = _line(event.event)
+            return None if line is None else f"[Agent {event.agent}] {line}"
         case PermissionDecided():
             return f"[Permission] {event.tool}: {event.behavior} ({event.source}) - {event.reason}"
         case ModelRetry():

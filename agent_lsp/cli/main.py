@@ -1,0 +1,142 @@
+"""The command line front: arguments in, the final answer on stdout, everything else on stderr (A66)."""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from agent_lsp import __version__
+from agent_lsp.cli.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE
+from agent_lsp.errors import AgentLspError, ConfigurationError
+
+
+def run_command_line(arguments: Sequence[str]) -> int:
+    """Parse and run; returns the exit code (A69)."""
+    options = _parser().parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    try:
+        command: Callable[[argparse.Namespace], int] = options.run_command
+        return command(options)
+    except ConfigurationError as error:
+        print(f"agent-lsp: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    except AgentLspError as error:
+        print(f"agent-lsp: {error}", file=sys.stderr)
+        return EXIT_FAILED
+    except KeyboardInterrupt:
+        print("agent-lsp: interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="agent-lsp", description="An AI coding agent for any editor, through the language server protocol."
+    )
+    parser.add_argument("--version", action="version", version=f"agent-lsp {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    serve = _command(commands, "serve", "language server on stdio, for editors", "agent-lsp serve --log-level info")
+    serve.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="warning")
+    serve.add_argument("--log-file", type=Path, metavar="FILE", help="write the log to FILE instead of stderr")
+    serve.set_defaults(run_command=_serve)
+
+    run = _command(commands, "run", "run one prompt without an editor", 'agent-lsp run --prompt "Fix the failing test"')
+    run.add_argument("--prompt", required=True, metavar="TEXT", help="what to do; - reads it from stdin")
+    run.add_argument("--chapter", type=int, metavar="N", help="capability level, 1 to 4 (default: the whole product)")
+    run.add_argument("--model", metavar="NAME", help="model name, instead of the one in settings")
+    run.add_argument("--mode", help="permission mode: default, accept_edits, plan, dont_ask or bypass")
+    run.add_argument("--output", choices=["text", "json", "stream-json"], default="text", help="what stdout carries")
+    run.add_argument("--trust", action="store_true", help="trust what this workspace's settings execute and allow")
+    run.add_argument("--max-turns", type=int, metavar="N", help="bound on the model requests of the run")
+    _add_workspace(run)
+    run.set_defaults(run_command=_run)
+
+    demo = _command(commands, "demo", "the whole loop on a small project, without key or network", "agent-lsp demo")
+    demo.add_argument("--keep", action="store_true", help="keep the project's folder and print its path")
+    demo.add_argument("--interactive", action="store_true", help="answer the permission prompts yourself")
+    demo.set_defaults(run_command=_demo)
+
+    hooks = commands.add_parser("hooks", help="what is configured to run at the hook events, and a dry run of it")
+    _add_hooks(hooks.add_subparsers(required=True, metavar="COMMAND"))
+
+    trust = _command(commands, "trust", "what this workspace would execute, and your word on it", "agent-lsp trust")
+    decision = trust.add_mutually_exclusive_group()
+    decision.add_argument("--show", action="store_true", help="only show it")
+    decision.add_argument("--revoke", action="store_true", help="trust none of it any longer")
+    decision.add_argument("--yes", action="store_true", help="trust all of it without a question")
+    _add_workspace(trust)
+    trust.set_defaults(run_command=_trust)
+    return parser
+
+
+def _add_hooks(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    listing = _command(commands, "list", "all configured hooks, and why one is not run", "agent-lsp hooks list")
+    _add_workspace(listing)
+    listing.set_defaults(run_command=_hooks_list)
+
+    test = _command(
+        commands,
+        "test",
+        "which hooks an event would run",
+        """agent-lsp hooks test PreToolUse --tool shell --args '{"command": "git push"}'""",
+    )
+    test.add_argument("event", metavar="EVENT", help="for example PreToolUse")
+    test.add_argument("--tool", default="", metavar="NAME", help="the tool, or the sub-agent, that the event is about")
+    test.add_argument("--args", default="{}", metavar="JSON", help="the tool's arguments")
+    test.add_argument(
+        "--run", nargs="?", const="", metavar="HOOK", help="really run one hook: that with this name, else the first"
+    )
+    test.add_argument("--trust", action="store_true", help="run it without a question")
+    _add_workspace(test)
+    test.set_defaults(run_command=_hooks_test)
+
+
+def _add_workspace(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--cwd", type=Path, default=Path(), metavar="DIR", help="the workspace (default: here)")
+
+
+def _command(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, summary: str, example: str
+) -> argparse.ArgumentParser:
+    return commands.add_parser(name, help=summary, description=f"{summary}.", epilog=f"example: {example}")
+
+
+# Each command is imported when it is run: none pays for another.
+
+
+def _serve(options: argparse.Namespace) -> int:
+    from agent_lsp.lsp.setup import serve_stdio
+
+    return serve_stdio(log_level=options.log_level, log_file=options.log_file)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from agent_lsp.cli.run import run_prompt
+
+    return run_prompt(options)
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from agent_lsp.cli.run import run_demo
+
+    return run_demo(options)
+
+
+def _hooks_list(options: argparse.Namespace) -> int:
+    from agent_lsp.cli.hooks import show_hooks
+
+    return show_hooks(options)
+
+
+def _hooks_test(options: argparse.Namespace) -> int:
+    from agent_lsp.cli.hooks import test_hooks
+
+    return test_hooks(options)
+
+
+def _trust(options: argparse.Namespace) -> int:
+    from agent_lsp.cli.trust import decide_trust
+
+    return decide_trust(options)
