@@ -12,7 +12,7 @@ def main() -> int:
         sys.stdout.write(f"agent-lsp {__version__}\n")
         return 0
     gc.disable()  # imports make only what stays; each front switches it on when it has what it needs
-    from agent_lsp.cli import run_command_line
+    from agent_lsp.cli.main import run_command_line
 
     return run_command_line(sys.argv[1:])
 

@@ -9,7 +9,7 @@ PACKAGE = Path(__file__).parent.parent / "agent_lsp"
 
 VALUES = ("errors", "messages", "workspace", "approvals", "processes")
 DOMAINS = ("models", "tools", "permissions", "hooks")
-FRONTS = ("cli", "terminal", "lsp")
+FRONTS = ("cli", "lsp")
 ALLOWED: dict[str, set[str]] = {
     **{room: set(VALUES[: VALUES.index(room)]) for room in VALUES},
     **{room: set(VALUES) for room in DOMAINS},
@@ -17,7 +17,7 @@ ALLOWED: dict[str, set[str]] = {
     "settings": {*VALUES, *DOMAINS},
     "session": {*VALUES, *DOMAINS, "agent", "settings"},
     **{room: {*VALUES, "session", "agent.events", "__init__"} for room in FRONTS},
-    "cli": {*VALUES, "session", "agent.events", "__init__", "terminal", "lsp"},
+    "cli": {*VALUES, "session", "agent.events", "__init__", "lsp"},
     "__main__": {"cli", "__init__"},
     "__init__": set(),
 }

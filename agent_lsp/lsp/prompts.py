@@ -29,7 +29,8 @@ from agent_lsp.lsp.approvals import EditorApprover
 from agent_lsp.lsp.documents import path_of
 from agent_lsp.lsp.screen import EditorScreen
 from agent_lsp.lsp.transcript import TranscriptFile
-from agent_lsp.session.assemble import SessionOptions, open_session, parse_mode, state_directory
+from agent_lsp.session.assemble import SessionOptions, open_session, parse_mode
+from agent_lsp.session.directories import state_directory
 from agent_lsp.session.session import Session
 from agent_lsp.workspace import Documents
 

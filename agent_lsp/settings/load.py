@@ -17,12 +17,11 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from agent_lsp.approvals import PermissionBehavior
-from agent_lsp.hooks.gate import Trust, TrustItem
 from agent_lsp.hooks.settings import ConfiguredHook
+from agent_lsp.hooks.trust import Trust, TrustItem, hook_item
 from agent_lsp.permissions.rules import Rule, parse_rule
 from agent_lsp.settings.layers import Layer, Problem, configured_hooks, read_layers
 from agent_lsp.settings.schema import LATER, SECTIONS, Settings
-from agent_lsp.settings.trust import trust_item
 from agent_lsp.workspace import Place
 
 RULE_LISTS = {
@@ -90,7 +89,7 @@ def load_settings(
         hooks=hooks,
         problems=(*layers.problems, *merge.problems, *hook_problems),
         provenance=merge.provenance,
-        trust_items=(*(trust_item(hook, workspace_root) for hook in hooks), *merge.widening),
+        trust_items=(*(hook_item(hook, workspace_root) for hook in hooks), *merge.widening),
         locked=layers.locked,
         api_key=environ.get(settings.model.api_key_env) or None,
     )

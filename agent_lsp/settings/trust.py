@@ -9,15 +9,9 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from agent_lsp.hooks.gate import TrustItem
-from agent_lsp.hooks.settings import ConfiguredHook
+from agent_lsp.hooks.trust import TrustItem
 
 _log = logging.getLogger(__name__)
-
-
-def trust_item(hook: ConfiguredHook, root: Path) -> TrustItem:
-    """A hook as something to be trusted."""
-    return TrustItem(text=f"{hook.event} {hook.type}: {hook.text}", place=hook.place, digest=hook.digest(root))
 
 
 class TrustStore:
@@ -25,28 +19,28 @@ class TrustStore:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._session: set[str] = set()
+        self._unsaved: set[str] = set()
 
     def covers(self, digest: str) -> bool:
-        return digest in self._session or (self._directory / digest).exists()
+        return digest in self._unsaved or (self._directory / digest).exists()
 
     def grant(self, items: Sequence[TrustItem]) -> None:
         """Remember; what cannot be written holds for this process."""
         for item in items:
-            self._session.add(item.digest)
             try:
                 self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
                 descriptor = os.open(self._directory / item.digest, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
                 with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                     json.dump({"text": item.text, "place": str(item.place)}, file)
             except OSError as error:
+                self._unsaved.add(item.digest)
                 _log.warning("the trust in %s holds for this process only: %s", item, error)
 
     def revoke(self, digests: Iterable[str]) -> int:
         """Forget; returns how many were known."""
         known = [digest for digest in digests if self.covers(digest)]
         for digest in known:
-            self._session.discard(digest)
+            self._unsaved.discard(digest)
             (self._directory / digest).unlink(missing_ok=True)
         return len(known)
 

@@ -1,0 +1,92 @@
+"""``agent-lsp run`` and ``agent-lsp demo``: one prompt, the answer on stdout, everything else on stderr (A66)."""
+
+import argparse
+import gc
+import json
+import signal
+import sys
+from typing import TextIO
+
+import anyio
+
+from agent_lsp.agent.events import TurnFinished, event_json, to_json
+from agent_lsp.cli.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
+from agent_lsp.cli.terminal import LifecycleLog, TerminalApprover
+from agent_lsp.errors import AgentLspError, ConfigurationError
+from agent_lsp.session.assemble import SessionOptions, open_session
+from agent_lsp.session.session import Session
+
+_DRAIN_SECONDS = 5.0  # for what hooks still do when the answer is there
+
+
+def run_prompt(options: argparse.Namespace) -> int:
+    """Run one prompt through a session; returns the exit code."""
+    prompt = sys.stdin.read() if options.prompt == "-" else options.prompt
+    if not prompt.strip():
+        raise ConfigurationError("The prompt is empty; give --prompt TEXT, or --prompt - and text on stdin")
+    session = open_session(
+        SessionOptions(
+            root=options.cwd,
+            approver=TerminalApprover(sys.stdin, sys.stderr),
+            level=options.chapter,
+            model_name=options.model,
+            mode=options.mode,
+            max_turns=options.max_turns,
+            trusted=options.trust,
+        )
+    )
+    for problem in session.problems:
+        print(f"[Settings] {problem}", file=sys.stderr)
+    session.subscribe(LifecycleLog(sys.stderr))
+    if options.output == "stream-json":
+        session.subscribe(lambda event: _print_json(sys.stdout, {"session_id": session.id, "event": event_json(event)}))
+
+    session.connect()
+    gc.freeze()
+    gc.enable()
+    finished, killed_by = anyio.run(_run_once, session, prompt)
+    if options.output == "json":
+        body = to_json(finished)
+        _print_json(sys.stdout, {"session_id": session.id, **(body if isinstance(body, dict) else {})})
+    elif options.output == "text" and finished.error is None:
+        print(finished.text)
+    if killed_by is not None:
+        return 128 + killed_by
+    if finished.error is not None:
+        raise AgentLspError(finished.error)
+    return EXIT_INTERRUPTED if finished.stop_reason == "cancelled" else EXIT_OK
+
+
+async def _run_once(session: Session, prompt: str) -> tuple[TurnFinished, int | None]:
+    """The finished turn, and the signal that ended it early. A process that is told to end takes its children along."""
+    killed_by: int | None = None
+
+    async def heed_signals() -> None:
+        nonlocal killed_by
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGHUP) as signals:
+            async for number in signals:
+                killed_by = number
+                session.cancel()
+
+    async with anyio.create_task_group() as group:
+        if sys.platform != "win32":
+            group.start_soon(heed_signals)
+        async with session.opened(drain=_DRAIN_SECONDS):
+            finished = await session.run(prompt)
+        group.cancel_scope.cancel()
+    return finished, killed_by
+
+
+def run_demo(options: argparse.Namespace) -> int:
+    """Run the demo; returns the exit code."""
+    from agent_lsp.session import demo
+
+    gc.enable()
+    approver = TerminalApprover(sys.stdin, sys.stderr) if options.interactive else None
+    report = anyio.run(lambda: demo.run_demo(LifecycleLog(sys.stderr), approver=approver, keep=options.keep))
+    print(report.text)
+    return EXIT_OK if report.fixed else EXIT_FAILED
+
+
+def _print_json(stream: TextIO, value: object) -> None:
+    print(json.dumps(value, ensure_ascii=False), file=stream, flush=True)

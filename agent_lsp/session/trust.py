@@ -1,0 +1,37 @@
+"""The trust in one workspace: what its settings would execute or widen, and what the user said to that."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from agent_lsp.hooks.trust import TrustItem
+from agent_lsp.session.directories import config_directory, trust_store
+from agent_lsp.settings.load import load_settings
+
+
+class WorkspaceTrust:
+    """A snapshot of what there is to decide. ``waiting`` are the items that are not trusted."""
+
+    def __init__(self, items: tuple[TrustItem, ...]) -> None:
+        self._store = trust_store()
+        self.items = items
+
+    @property
+    def waiting(self) -> tuple[TrustItem, ...]:
+        return tuple(item for item in self.items if not self._store.covers(item.digest))
+
+    def grant(self) -> None:
+        """Trust exactly these items."""
+        self._store.grant(self.waiting)
+
+    def revoke(self) -> int:
+        """Trust none of them any longer; returns how many were trusted."""
+        return self._store.revoke(item.digest for item in self.items)
+
+
+def workspace_trust(root: Path, editor: Mapping[str, Any] | None = None) -> WorkspaceTrust:
+    """What the settings of a workspace would execute or widen now."""
+    loaded = load_settings(
+        root.resolve(), user_directory=config_directory(), trust=trust_store(), editor=editor, environ={}
+    )
+    return WorkspaceTrust(loaded.trust_items)
