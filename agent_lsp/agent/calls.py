@@ -18,7 +18,6 @@ from agent_lsp.agent.events import (
     ApprovalRequested,
     ApprovalResolved,
     FileChanged,
-    HookActed,
     HookFailed,
     HookReached,
     PermissionDecided,
@@ -26,7 +25,9 @@ from agent_lsp.agent.events import (
     ToolOutput,
     ToolStarted,
 )
-from agent_lsp.approvals import ApprovalRequest, FileChange, PermissionBehavior, Permit, digest
+from agent_lsp.agent.live_output import LiveOutput
+from agent_lsp.agent.stop import acted
+from agent_lsp.approvals import Action, ApprovalReply, ApprovalRequest, FileChange, PermissionBehavior, Permit, digest
 from agent_lsp.errors import HookContractError, ToolError
 from agent_lsp.hooks.contract import HookContext, HookEvent, HookResult
 from agent_lsp.hooks.registry import HookOutcome
@@ -47,10 +48,11 @@ class _Ended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Admitted:
-    """A call that may run: final arguments, the permit for them, and the change that was shown, if one was."""
+    """A call that may run: final arguments, the permit for them, what was judged, and the change that was shown."""
 
     prepared: PreparedCall
     permit: Permit
+    action: Action
     change: FileChange | None
 
 
@@ -78,7 +80,7 @@ class ToolRound:
             else:
                 await self._run_in_turn(prepared)
         finally:
-            self._transcript.close_open_calls(self._result_for)
+            self._transcript.close_open_calls(self._close)
             self._transcript.extend(*self._contexts)
         return self._stopped
 
@@ -168,7 +170,7 @@ class ToolRound:
             if evaluation.behavior is PermissionBehavior.DENY:
                 return _denied(evaluation.reason)
             if evaluation.behavior is PermissionBehavior.ASK:
-                return await self._ask(prepared, evaluation)
+                return await self._ask(prepared, action, evaluation)
         except ToolError as error:
             return _Ended(result=ToolResult.error(error.code, error.message), phase="permission")
         except Exception:
@@ -177,11 +179,10 @@ class ToolRound:
                 phase="permission",
             )
         permit = Permit(call_id=prepared.call_id, digest=digest(prepared.arguments, None))
-        return _Admitted(prepared=prepared, permit=permit, change=None)
+        return _Admitted(prepared=prepared, permit=permit, action=action, change=None)
 
-    async def _ask(self, prepared: PreparedCall, evaluation: Evaluation) -> _Admitted | _Ended:
+    async def _ask(self, prepared: PreparedCall, action: Action, evaluation: Evaluation) -> _Admitted | _Ended:
         """Ask until the answer was given on what would still be written now (A40)."""
-        action = prepared.action(self._agent.workspace)
         change = await prepared.preview(self._context(prepared))
         while True:
             request = ApprovalRequest(
@@ -193,18 +194,26 @@ class ToolRound:
                 change=change,
                 rule=self._agent.policy.rule_for(action),
             )
-            self._agent.emit(ApprovalRequested(id=request.id, tool=action.tool, target=request.target))
-            reply = await self._agent.approver.ask(request)
-            self._agent.emit(
-                ApprovalResolved(id=request.id, allowed=reply.allowed, scope=reply.scope.value, feedback=reply.feedback)
-            )
+            reply = await self._put_to_human(request)
             if not reply.allowed:
                 return _denied(reply.feedback or "The user denied this call")
             change = await prepared.preview(self._context(prepared))
             if digest(prepared.arguments, change) == request.digest:
                 self._agent.policy.remember(action, reply.scope)
                 permit = Permit(call_id=prepared.call_id, digest=request.digest)
-                return _Admitted(prepared=prepared, permit=permit, change=change)
+                return _Admitted(prepared=prepared, permit=permit, action=action, change=change)
+
+    async def _put_to_human(self, request: ApprovalRequest) -> ApprovalReply:
+        """Ask, and say so; a cancelled question is resolved too."""
+        self._agent.emit(ApprovalRequested(id=request.id, tool=request.action.tool, target=request.target))
+        reply = ApprovalReply(allowed=False, feedback="The question was withdrawn")
+        try:
+            reply = await self._agent.approver.ask(request)
+        finally:
+            self._agent.emit(
+                ApprovalResolved(id=request.id, allowed=reply.allowed, scope=reply.scope.value, feedback=reply.feedback)
+            )
+        return reply
 
     async def _guard(self, admitted: _Admitted) -> _Admitted | _Ended:
         """The last word before the handler (C10)."""
@@ -214,16 +223,7 @@ class ToolRound:
         denial = await self._agent.hooks.check_guards(prepared)
         if denial is None:
             return admitted
-        self._agent.emit(
-            HookActed(
-                phase="guard",
-                tool=prepared.name,
-                call_id=prepared.call_id,
-                action="deny",
-                fired_by=denial.hook,
-                reason=denial.reason,
-            )
-        )
+        self._agent.emit(acted("guard", denial, prepared))
         return _Ended(result=ToolResult.error("hook_blocked", f"blocked by hook: {denial.reason}"), phase="guard")
 
     async def _execute(self, admitted: _Admitted) -> tuple[_Admitted, ToolResult]:
@@ -233,6 +233,8 @@ class ToolRound:
         self._agent.emit(ToolStarted(tool=prepared.name, call_id=prepared.call_id, arguments=prepared.arguments))
         self._running.add(prepared.call_id)
         try:
+            if prepared.action(self._agent.workspace) != admitted.action:  # a link was put in the way (A40, F23)
+                raise ToolError("path_changed", "The path leads elsewhere than when the call was judged; try again")
             result = await prepared.run(replace(self._context(prepared), change=admitted.change))
         except ToolError as error:
             result = ToolResult.error(error.code, error.message)
@@ -271,7 +273,8 @@ class ToolRound:
             workspace=agent.workspace,
             documents=agent.documents,
             environment=agent.environment,
-            output=lambda text: agent.emit(ToolOutput(call_id=call_id, text=text)),
+            may_read=agent.policy.may_read,
+            output=LiveOutput(lambda text: agent.emit(ToolOutput(call_id=call_id, text=text))),
         )
 
     def _reached_post(self, prepared: PreparedCall, outcome: Literal["ok", "error"]) -> None:
@@ -281,16 +284,7 @@ class ToolRound:
         """Keep the hooks' context for after the results, and say what they did (A50, C7, C8)."""
         self._contexts.extend(outcome.result.additional_context)
         for action in outcome.actions:
-            self._agent.emit(
-                HookActed(
-                    phase=event.value,
-                    tool=prepared.name,
-                    call_id=prepared.call_id,
-                    action=action.action,
-                    fired_by=action.hook,
-                    reason=action.reason,
-                )
-            )
+            self._agent.emit(acted(event.value, action, prepared))
 
     def _hook_failed(
         self,
@@ -325,13 +319,17 @@ class ToolRound:
             )
         )
 
-    def _result_for(self, call_id: str) -> ToolResult:
+    def _close(self, call_id: str) -> ToolResult:
         """The answer of a call that the round did not get to answer: its true result if it has one (A60, R10)."""
-        finished = self._results.get(call_id)
-        if finished is not None:
-            return replace(finished, content=escape_reminders(finished.content))
         running = call_id in self._running
-        return ToolResult.error("cancelled", f"Cancelled {'while running' if running else 'before completion'}")
+        result = self._results.get(call_id) or ToolResult.error(
+            "cancelled", f"Cancelled {'while running' if running else 'before completion'}"
+        )
+        result = replace(result, content=escape_reminders(result.content))
+        tool = next(call.name for call in self._calls if call.id == call_id)
+        ran = running or call_id in self._results
+        self._agent.emit(ToolFinished(tool=tool, call_id=call_id, result=result, phase="cancelled", handler_ran=ran))
+        return result
 
 
 _SKIPPED = ToolResult.error("hook_stopped_continuation", "Skipped after PostToolUse requested a stop")

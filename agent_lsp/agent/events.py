@@ -46,7 +46,7 @@ class ModelRetry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssistantReplied:
-    """The model's answer is complete and in history."""
+    """The model's answer is complete."""
 
     content: str
     tool_calls: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ from agent_lsp.agent.events import AssistantReplied, ModelRetry, ReasoningDelta,
 from agent_lsp.agent.stop import run_lifecycle_hooks
 from agent_lsp.errors import AgentLimitError, AgentLspError
 from agent_lsp.hooks.contract import HookContext, HookEvent
-from agent_lsp.messages import AssistantMessage, ToolResult, Transcript, Usage, UserMessage
+from agent_lsp.messages import AssistantMessage, ToolResult, Transcript, UserMessage
 from agent_lsp.models.base import ModelRequest, ReasoningChunk, Reply, RetryWait, TextChunk
 
 
@@ -19,7 +19,6 @@ class RunOutcome:
     """How a run ended in the ordinary way: the final text, and whether a hook ended the tool round (A49)."""
 
     text: str
-    usage: Usage
     stopped_by_hook: bool = False
 
 
@@ -35,24 +34,22 @@ async def run_prompt(agent: Agent, transcript: Transcript, prompt: str) -> RunOu
 
 async def run_turns(agent: Agent, transcript: Transcript, *, ask_stop_hooks: bool = True) -> RunOutcome:
     """Ask the model and run its calls until it stops; what it is to answer is in the transcript already."""
-    usage = Usage()
     stop_hook_active = False
     for _turn in range(agent.max_turns):
         reply = await _ask_model(agent, transcript)
-        usage += reply.usage
-        _record(transcript, reply)
         agent.emit(_replied(reply))
+        _record(transcript, reply)
         if reply.message.tool_calls:
             last = await ToolRound(agent, transcript, reply.message.tool_calls).run()
             if last is not None:
-                return RunOutcome(text=last.content, usage=usage, stopped_by_hook=True)
+                return RunOutcome(text=last.content, stopped_by_hook=True)
             continue
         if not ask_stop_hooks:
-            return RunOutcome(text=reply.message.content, usage=usage)
+            return RunOutcome(text=reply.message.content)
         context = HookContext(event=HookEvent.STOP, history=tuple(transcript), stop_hook_active=stop_hook_active)
         stopped = await run_lifecycle_hooks(agent.hooks, context, agent.emit)
         if stopped.force_continue is None:
-            return RunOutcome(text=reply.message.content, usage=usage)
+            return RunOutcome(text=reply.message.content)
         transcript.extend(*stopped.additional_context, stopped.force_continue)
         stop_hook_active = True
     raise AgentLimitError(f"Agent exceeded max_turns={agent.max_turns}")

@@ -3,7 +3,8 @@
 from agent_lsp.agent.events import Emit, HookActed, HookReached
 from agent_lsp.errors import AgentLspError, HookContractError, PromptRejected
 from agent_lsp.hooks.contract import HookContext, HookResult
-from agent_lsp.hooks.registry import HookRegistry
+from agent_lsp.hooks.registry import HookAction, HookRegistry
+from agent_lsp.tools.base import PreparedCall
 
 
 async def run_lifecycle_hooks(hooks: HookRegistry | None, context: HookContext, emit: Emit) -> HookResult:
@@ -18,14 +19,17 @@ async def run_lifecycle_hooks(hooks: HookRegistry | None, context: HookContext, 
     except Exception as error:
         raise AgentLspError(f"{context.event.value} hook failed: {type(error).__name__}: {error}") from error
     for action in outcome.actions:
-        emit(
-            HookActed(
-                phase=context.event.value,
-                tool=None,
-                call_id=None,
-                action=action.action,
-                fired_by=action.hook,
-                reason=action.reason,
-            )
-        )
+        emit(acted(context.event.value, action))
     return outcome.result
+
+
+def acted(phase: str, action: HookAction, prepared: PreparedCall | None = None) -> HookActed:
+    """What one hook did, as an event."""
+    return HookActed(
+        phase=phase,
+        tool=None if prepared is None else prepared.name,
+        call_id=None if prepared is None else prepared.call_id,
+        action=action.action,
+        fired_by=action.hook,
+        reason=action.reason,
+    )

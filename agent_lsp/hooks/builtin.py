@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -80,11 +81,16 @@ def audit_log(path: Path) -> Callable[[HookContext], HookResult]:
         entry = {"tool": prepared.name, "arguments": thaw(prepared.arguments), "is_error": result.is_error}
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("a", encoding="utf-8") as log:
+            with os.fdopen(_open_to_append(path), "a", encoding="utf-8") as log:
                 log.write(json.dumps(entry) + "\n")
         return HookResult()
 
     return observe
+
+
+def _open_to_append(path: Path) -> int:
+    """Open a file unless it is a symbolic link, which the workspace may have put there."""
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
 
 
 def _install_audit_log(registry: HookRegistry, root: Path) -> None:

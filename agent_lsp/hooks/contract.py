@@ -5,6 +5,7 @@ callbacks come from untyped code; the sentences are those of the specification (
 """
 
 import enum
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import get_args
 
@@ -48,6 +49,8 @@ class HookContext:
         name = require_event(self.event).value
         if not isinstance(self.stop_hook_active, bool):
             raise HookContractError("stop_hook_active must be boolean")
+        if not isinstance(self.history, Iterable):
+            raise HookContractError(f"{name} history must contain ChatMessage values")
         object.__setattr__(self, "history", tuple(self.history))
         if not all(isinstance(message, get_args(ChatMessage)) for message in self.history):
             raise HookContractError(f"{name} history must contain ChatMessage values")

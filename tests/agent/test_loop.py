@@ -26,7 +26,6 @@ from agent_lsp.messages import (
     ToolCall,
     ToolMessage,
     ToolResult,
-    Usage,
     UserMessage,
 )
 from agent_lsp.models.base import ModelRequest, Reply
@@ -206,7 +205,7 @@ async def test_prevent_continuation_answers_the_rest_and_ends_the_run(tmp_path: 
 
     outcome = await harness.run()
 
-    assert outcome == RunOutcome(text="rewritten", usage=Usage(), stopped_by_hook=True)
+    assert outcome == RunOutcome(text="rewritten", stopped_by_hook=True)
     assert harness.results() == {
         "call_1": "noted a",
         "call_2": "rewritten",
