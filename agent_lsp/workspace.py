@@ -6,6 +6,7 @@ if it lies in a root after resolving (F23). Tools get resolved paths, never the 
 
 import enum
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -55,9 +56,13 @@ class ResolvedPath:
 class Workspace:
     """One or more root directories; the first is the working directory of programs."""
 
-    def __init__(self, root: Path, *, additional: tuple[Path, ...] = ()) -> None:
-        self.roots = tuple(self._existing_directory(path) for path in (root, *additional))
-        self.root = self.roots[0]
+    def __init__(self, root: Path, *, additional: Iterable[Path] = ()) -> None:
+        self.root = self._existing_directory(root)
+        self.set_additional(additional)
+
+    def set_additional(self, additional: Iterable[Path]) -> None:
+        """Replace the further roots."""
+        self.roots = (self.root, *map(self._existing_directory, additional))
 
     @staticmethod
     def _existing_directory(path: Path) -> Path:

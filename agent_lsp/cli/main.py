@@ -1,8 +1,10 @@
 """The command line front: arguments in, the final answer on stdout, everything else on stderr (A66)."""
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
+from io import TextIOWrapper
 from pathlib import Path
 
 from agent_lsp import __version__
@@ -13,9 +15,9 @@ from agent_lsp.errors import AgentLspError, ConfigurationError
 def run_command_line(arguments: Sequence[str]) -> int:
     """Parse and run; returns the exit code (A69)."""
     options = _parser().parse_args(arguments)
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    for stream, errors in ((sys.stdin, "replace"), (sys.stdout, "backslashreplace"), (sys.stderr, "backslashreplace")):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors=errors)
     try:
         command: Callable[[argparse.Namespace], int] = options.run_command
         return command(options)
@@ -23,6 +25,12 @@ def run_command_line(arguments: Sequence[str]) -> int:
         print(f"agent-lsp: {error}", file=sys.stderr)
         return EXIT_USAGE
     except AgentLspError as error:
+        print(f"agent-lsp: {error}", file=sys.stderr)
+        return EXIT_FAILED
+    except BrokenPipeError:  # whoever read the answer has gone; what is left in the buffer has nowhere to go either
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAILED
+    except OSError as error:
         print(f"agent-lsp: {error}", file=sys.stderr)
         return EXIT_FAILED
     except KeyboardInterrupt:
@@ -38,6 +46,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     serve = _command(commands, "serve", "language server on stdio, for editors", "agent-lsp serve --log-level info")
+    serve.add_argument("--stdio", action="store_true", help="the default; many editors add it")
     serve.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="warning")
     serve.add_argument("--log-file", type=Path, metavar="FILE", help="write the log to FILE instead of stderr")
     serve.set_defaults(run_command=_serve)

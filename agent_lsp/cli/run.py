@@ -9,7 +9,7 @@ from typing import TextIO
 
 import anyio
 
-from agent_lsp.agent.events import TurnFinished, event_json, to_json
+from agent_lsp.agent.events import AgentEvent, TurnFinished, event_json, to_json
 from agent_lsp.cli.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
 from agent_lsp.cli.terminal import LifecycleLog, TerminalApprover
 from agent_lsp.errors import AgentLspError, ConfigurationError
@@ -21,7 +21,7 @@ _DRAIN_SECONDS = 5.0  # for what hooks still do when the answer is there
 
 def run_prompt(options: argparse.Namespace) -> int:
     """Run one prompt through a session; returns the exit code."""
-    prompt = sys.stdin.read() if options.prompt == "-" else options.prompt
+    prompt = options.prompt if options.prompt != "-" else sys.stdin.read() if sys.stdin else ""
     if not prompt.strip():
         raise ConfigurationError("The prompt is empty; give --prompt TEXT, or --prompt - and text on stdin")
     session = open_session(
@@ -38,18 +38,21 @@ def run_prompt(options: argparse.Namespace) -> int:
     for problem in session.problems:
         print(f"[Settings] {problem}", file=sys.stderr)
     session.subscribe(LifecycleLog(sys.stderr))
+    lines: _JsonLines | None = None
     if options.output == "stream-json":
-        session.subscribe(lambda event: _print_json(sys.stdout, {"session_id": session.id, "event": event_json(event)}))
+        session.subscribe(lines := _JsonLines(session, sys.stdout))
 
     session.connect()
     gc.freeze()
     gc.enable()
     finished, killed_by = anyio.run(_run_once, session, prompt)
+    if lines is not None and lines.broken is not None:
+        raise lines.broken
     if options.output == "json":
         body = to_json(finished)
         _print_json(sys.stdout, {"session_id": session.id, **(body if isinstance(body, dict) else {})})
     elif options.output == "text" and finished.error is None:
-        print(finished.text)
+        print(finished.text, flush=True)
     if killed_by is not None:
         return 128 + killed_by
     if finished.error is not None:
@@ -90,3 +93,20 @@ def run_demo(options: argparse.Namespace) -> int:
 
 def _print_json(stream: TextIO, value: object) -> None:
     print(json.dumps(value, ensure_ascii=False), file=stream, flush=True)
+
+
+class _JsonLines:
+    """A subscriber that prints each event, until nobody reads any more."""
+
+    def __init__(self, session: Session, stream: TextIO) -> None:
+        self._session = session
+        self._stream = stream
+        self.broken: OSError | None = None
+
+    def __call__(self, event: AgentEvent) -> None:
+        if self.broken is None:
+            try:
+                _print_json(self._stream, {"session_id": self._session.id, "event": event_json(event)})
+            except OSError as error:
+                self.broken = error
+                self._session.cancel()

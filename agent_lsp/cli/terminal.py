@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from typing import TextIO
 
 import anyio
@@ -68,6 +69,7 @@ class TerminalApprover:
     async def ask(self, request: ApprovalRequest) -> ApprovalReply:
         if not self._source.isatty():
             return ApprovalReply(allowed=False, feedback="No interactive approval input was available")
+        _forget_typed(self._source)
         print(describe(request), file=self._prompt)
         remember = f", s (this session), a (always: {request.rule})" if request.rule else ""
         print(f"Allow? y (once){remember}, anything else denies: ", end="", file=self._prompt, flush=True)
@@ -79,6 +81,14 @@ class TerminalApprover:
             await anyio.wait_readable(self._source.fileno())
             return self._source.readline()
         return await anyio.to_thread.run_sync(self._source.readline, abandon_on_cancel=True)
+
+
+def _forget_typed(source: TextIO) -> None:
+    """Drop what was typed before the question: it answers something that was not there yet."""
+    if sys.platform != "win32":
+        import termios
+
+        termios.tcflush(source.fileno(), termios.TCIFLUSH)
 
 
 def describe(request: ApprovalRequest) -> str:
@@ -93,6 +103,8 @@ def describe(request: ApprovalRequest) -> str:
 def parse_answer(line: str, *, offered: bool) -> ApprovalReply:
     """``y`` or ``yes`` allows once; ``s`` and ``a`` where a rule was offered; all else denies, as feedback."""
     answer = line.strip()
+    if not line.endswith("\n"):  # the input ended in the middle of the line
+        return ApprovalReply(allowed=False)
     match answer.lower():
         case "y" | "yes":
             return ApprovalReply(allowed=True)

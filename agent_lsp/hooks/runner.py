@@ -76,30 +76,36 @@ class Surroundings:
     session_id: str
     environment: Mapping[str, str]
     model: Callable[[], Model]
+    private_hosts: Collection[str] = ()
 
 
 class HookRunner:
-    """The configured hooks of one session. ``hooks`` and ``private_hosts`` may be replaced between turns.
+    """The configured hooks of one session; ``configure`` comes before the first event.
 
     ``waiting`` lists what one question of trust is about; ``report`` hears of every run.
     """
 
+    _surroundings: Surroundings
+
     def __init__(
         self,
-        surroundings: Surroundings,
         *,
         gate: TrustGate,
         waiting: Callable[[], Sequence[TrustItem]],
         report: Callable[[HookRun], None],
     ) -> None:
         self.hooks: tuple[ConfiguredHook, ...] = ()
-        self.private_hosts: Collection[str] = ()
         self.runs: deque[HookRun] = deque(maxlen=200)
         self.unmatched: dict[ConfiguredHook, str] = {}
-        self._surroundings = surroundings
         self._gate = gate
         self._waiting = waiting
         self._report = report
+
+    def configure(self, hooks: tuple[ConfiguredHook, ...], surroundings: Surroundings) -> None:
+        """Replace the hooks and what they run in."""
+        self.hooks = hooks
+        self.unmatched.clear()
+        self._surroundings = surroundings
 
     async def run(self, occasion: Occasion) -> Outcome:
         """Run the matching hooks one after another; the first veto ends it."""
@@ -187,7 +193,7 @@ class HookRunner:
         else:
             from agent_lsp.hooks.executors.http import run_http
 
-            answer = await run_http(hook, payload, private_hosts=self.private_hosts)
+            answer = await run_http(hook, payload, private_hosts=around.private_hosts)
         if hook.established and answer.updated_input is not None:
             return replace(answer, updated_input=established.own_input(answer.updated_input))
         return answer

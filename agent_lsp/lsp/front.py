@@ -3,6 +3,7 @@
 Holds the one state of the server beyond documents and jobs: its options and its conversations.
 """
 
+import importlib
 import logging
 from collections.abc import Mapping
 from functools import partial
@@ -13,7 +14,7 @@ import anyio
 import anyio.to_thread
 from lsprotocol import types
 from pygls.capabilities import get_capability
-from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcRequestCancelled
 
 from agent_lsp.lsp.documents import path_of
 from agent_lsp.lsp.progress import work_done_progress
@@ -21,12 +22,15 @@ from agent_lsp.lsp.server import AgentServer
 
 if TYPE_CHECKING:
     from agent_lsp.agent.events import AgentEvent, TurnFinished
+    from agent_lsp.lsp.jobs import Job
     from agent_lsp.lsp.prompts import Conversations, Turn
+    from agent_lsp.session.session import Session
 
 _log = logging.getLogger(__name__)
 
 _SECTION = "agentLsp"
-_ASK_LIMIT = 5.0  # seconds that an editor gets to answer what needs no human
+_SETTINGS_SECONDS = 5.0  # for the editor to answer with its settings; the first prompt waits for them
+_DRAIN_SECONDS = 1.0  # for hooks that observe, of the two seconds in which a server ends
 _SHOWN = 400  # characters of the final answer in a message; the transcript has the rest
 
 
@@ -35,9 +39,14 @@ class Front:
 
     def __init__(self, server: AgentServer) -> None:
         self._server = server
-        self._settings: dict[str, Any] = {}
+        self._options: Mapping[str, Any] = {}
+        self._editor_layers: list[Mapping[str, Any]] = [{}, {}]
+        """The settings of ``initializationOptions`` and of the editor's section, the weaker first."""
         self._events = False
         self._root = Path.cwd()
+        self._preparing: Job[None] | None = None
+        self._arriving: set[anyio.CancelScope] = set()
+        self._shown: set[str] = set()
         self._conversations: Conversations | None = None
 
     # Settings
@@ -47,7 +56,7 @@ class Front:
         options = params.initialization_options
         if isinstance(options, Mapping):
             self._events = options.get("events") is True
-            self._take_settings(options.get("settings"))
+            self._take_settings(0, options.get("settings"))
         folders = [folder.uri for folder in params.workspace_folders or ()]
         roots = [path for uri in (*folders, params.root_uri) if uri and (path := path_of(uri)) is not None]
         if roots:
@@ -59,31 +68,41 @@ class Front:
             return
         params = types.ConfigurationParams(items=[types.ConfigurationItem(section=_SECTION)])
         try:
-            with anyio.move_on_after(_ASK_LIMIT):
+            with anyio.move_on_after(_SETTINGS_SECONDS):
                 answers = await self._server.workspace_configuration_async(params)
-                self._take_settings(next(iter(answers), None))
+                self._take_settings(1, next(iter(answers), None))
         except JsonRpcException as error:
             _log.warning("the editor's settings cannot be read: %s", error)
 
     async def change_settings(self, settings: object) -> None:
         """The editor's settings changed; some send them along, the others are asked."""
         if isinstance(settings, Mapping) and isinstance(settings.get(_SECTION), Mapping):
-            self._take_settings(settings[_SECTION])
+            self._take_settings(1, settings[_SECTION])
         else:
             await self.pull_settings()
 
-    def _take_settings(self, settings: object) -> None:
-        """Keep the settings object itself: sessions that exist read it with their next prompt."""
+    def _take_settings(self, layer: int, settings: object) -> None:
+        """Replace a layer in the list that the sessions hold: they read it with their next prompt."""
         if isinstance(settings, Mapping):
-            self._settings.clear()
-            self._settings.update(settings)
+            self._editor_layers[layer] = settings
 
     # Prompts
 
+    def prepare(self) -> "Job[None]":
+        """Import what prompts need, off the loop, and ask for the editor's settings; once (P4)."""
+        if self._preparing is None:
+            self._preparing = self._server.start_job(self._prepare, "prepare")
+        return self._preparing
+
+    async def _prepare(self) -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(self.pull_settings)
+            await anyio.to_thread.run_sync(importlib.import_module, "agent_lsp.lsp.prompts")
+
     async def _talk(self) -> "Conversations":
         """The conversations, made with the first prompt because what they import is heavy."""
+        await self.prepare().settle()
         if self._conversations is None:
-            await anyio.to_thread.run_sync(__import__, "agent_lsp.lsp.prompts")
             from agent_lsp.lsp.approvals import EditorApprover
             from agent_lsp.lsp.prompts import Conversations
             from agent_lsp.lsp.screen import EditorScreen
@@ -95,23 +114,26 @@ class Front:
                 screen=screen,
                 approver=EditorApprover(screen),
                 documents=self._server.documents,
-                settings=self._settings,
+                settings=self._editor_layers,
                 events=self._events,
             )
         return self._conversations
 
     async def _turn(self, arguments: object) -> "Turn":
-        conversations = await self._talk()
-        turn = conversations.turn(arguments)
-        for problem in turn.session.problems:
-            _log.warning("settings: %s", problem)
-        return turn
+        """The turn that a request asks for; a cancel meanwhile finds it here."""
+        with anyio.CancelScope() as scope:
+            self._arriving.add(scope)
+            try:
+                return await (await self._talk()).turn(arguments)
+            finally:
+                self._arriving.discard(scope)
+        raise JsonRpcRequestCancelled("The prompt was cancelled before it began")
 
     async def prompt(self, params: object) -> dict[str, Any]:
         """``agent/prompt``: the result when the turn has ended."""
+        turn = await self._turn(params)
         from agent_lsp.lsp.prompts import result_json
 
-        turn = await self._turn(params)
         return result_json(turn, await self._run(turn))
 
     async def run(self, arguments: object) -> dict[str, str]:
@@ -126,35 +148,38 @@ class Front:
 
     async def _run(self, turn: "Turn") -> "TurnFinished":
         from agent_lsp.agent.events import TurnStarted
-        from agent_lsp.lsp.prompts import progress_line, transcript_path
+        from agent_lsp.lsp.prompts import progress_line
 
         talk = await self._talk()
         title = f"Agent: {turn.prompt.splitlines()[0][:60]}"
-        open_transcript = not turn.session.transcript and not self._events and self._can_show_documents()
-
-        def cancel() -> None:
-            turn.session.cancel()
-
-        async with work_done_progress(self._server, title, cancel, turn.token) as progress:
+        async with work_done_progress(self._server, title, turn.cancel, turn.token) as progress:
 
             def show(event: "AgentEvent") -> None:
                 line = progress_line(event)
                 if line is not None:
                     progress.report(line)
-                if open_transcript and isinstance(event, TurnStarted):  # its own subscriber has made the file by now
-                    path = transcript_path(turn.session)
-                    self._server.start_job(partial(talk.screen.show_file, path), "show transcript")
+                if isinstance(event, TurnStarted):
+                    self._tell_problems(turn.session)
+                    self._show_transcript(talk, turn.session)
 
-            unsubscribe = turn.session.subscribe(show)
-            try:
-                finished = await turn.run()
-            finally:
-                unsubscribe()
+            finished = await turn.run(show)
             progress.finish(finished.stop_reason)
         return finished
 
-    def _can_show_documents(self) -> bool:
-        return bool(get_capability(self._server.client_capabilities, "window.show_document.support"))
+    def _tell_problems(self, session: "Session") -> None:
+        """Show each mistake in settings once."""
+        for problem in session.problems:
+            if problem not in self._shown:
+                self._shown.add(problem)
+                self.warn(f"Settings: {problem}")
+
+    def _show_transcript(self, talk: "Conversations", session: "Session") -> None:
+        """Open a session's transcript with its first turn, for editors that show nothing of the events themselves."""
+        path = talk.transcript(session)
+        can_show = bool(get_capability(self._server.client_capabilities, "window.show_document.support"))
+        if session.id not in self._shown and not self._events and can_show and path.exists():
+            self._shown.add(session.id)
+            self._server.start_job(partial(talk.screen.show_file, path), "show transcript")
 
     def _announce(self, finished: "TurnFinished") -> None:
         """Say how a background turn ended; the whole answer is in the log and the transcript."""
@@ -165,6 +190,13 @@ class Front:
         self._server.window_log_message(types.LogMessageParams(type=kind, message=text))
 
     # The Client of the conversations
+
+    async def keep_open(self, session: "Session") -> None:
+        """Hold a session open until the server ends."""
+        started = anyio.Event()
+        hold_open = partial(session.hold_open, started.set, drain=_DRAIN_SECONDS)
+        self._server.start_job(hold_open, f"session {session.id}")
+        await started.wait()
 
     def send_event(self, params: Mapping[str, object]) -> None:
         self._server.protocol.notify("agent/event", dict(params))
@@ -177,8 +209,11 @@ class Front:
     def cancel(self, arguments: object) -> dict[str, bool]:
         """``agent.cancel``"""
         session_id = _optional_text(arguments, "sessionId")
+        arriving = bool(self._arriving) and session_id is None
+        for scope in self._arriving if arriving else ():
+            scope.cancel()
         talk = self._conversations
-        return {"cancelled": talk is not None and talk.cancel(session_id)}
+        return {"cancelled": (talk is not None and talk.cancel(session_id)) or arriving}
 
     async def mode(self, arguments: object) -> dict[str, str]:
         """``agent.mode``"""
@@ -188,13 +223,13 @@ class Front:
             talk.set_mode(wanted)
         return {"mode": talk.current_mode()}
 
-    def status(self) -> dict[str, Any]:
+    def status(self, _arguments: object) -> dict[str, Any]:
         """``agent.status``: one snapshot; imports nothing, so that it can be asked at any time."""
         talk = self._conversations
         sessions = [] if talk is None else list(talk.sessions.values())
         return {
             "root": str(self._root),
-            "mode": "default" if talk is None else talk.current_mode(),
+            "mode": None if talk is None else talk.current_mode(),
             "sessions": [
                 {
                     "sessionId": session.id,
@@ -209,7 +244,7 @@ class Front:
             "problems": [problem for session in sessions[-1:] for problem in session.problems],
         }
 
-    def list_approvals(self) -> list[dict[str, Any]]:
+    def list_approvals(self, _arguments: object) -> list[dict[str, Any]]:
         """``agent.approvals.list``"""
         waiting = () if self._conversations is None else self._conversations.approver.pending
         return [
@@ -231,6 +266,21 @@ class Front:
 
         params = read(AnswerParams, arguments)
         return {"answered": talk.approver.answer(params.id, params.reply())}
+
+    async def answer_oldest(self, decision: str, arguments: object) -> dict[str, bool]:
+        """``agent.approvals.allow`` and ``.deny``: for editors that cannot pass arguments (Helix)."""
+        return await self.answer_approval({"id": _optional_text(arguments, "id"), "decision": decision})
+
+    async def hooks(self, _arguments: object) -> dict[str, Any]:
+        """``agent.hooks``: every hook with its state, the last runs, and why one did not run (F11)."""
+        talk = await self._talk()
+        return await anyio.to_thread.run_sync(talk.hooks)
+
+    async def trust(self, arguments: object) -> dict[str, Any]:
+        """``agent.trust``: what the workspace would execute or widen, and the decision about it."""
+        decision = _optional_text(arguments, "decision")
+        talk = await self._talk()
+        return await anyio.to_thread.run_sync(talk.trust, decision)
 
 
 def _optional_text(arguments: object, key: str) -> str | None:

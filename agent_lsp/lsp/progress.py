@@ -68,7 +68,8 @@ async def work_done_progress(
     finally:
         job.cancel()
         display.end()
-        del server.protocol.progress_cancels[display.token]
+        if server.protocol.progress_cancels.get(display.token) is cancel:  # a client may use a token twice
+            del server.protocol.progress_cancels[display.token]
 
 
 class _Display:

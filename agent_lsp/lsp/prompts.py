@@ -5,22 +5,28 @@ Imported with the first prompt, not with the server: what it needs costs more th
 
 import logging
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
+import anyio
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pygls.exceptions import JsonRpcInvalidParams
 
 from agent_lsp.agent.events import (
     AgentEvent,
+    ApprovalRequested,
+    ConfiguredHookRan,
     HookActed,
     HookReached,
     ModelRetry,
+    SubagentEvent,
     TextDelta,
     ToolStarted,
     TurnFinished,
+    TurnStarted,
     event_json,
 )
 from agent_lsp.approvals import ApprovalReply, Scope
@@ -29,9 +35,12 @@ from agent_lsp.lsp.approvals import EditorApprover
 from agent_lsp.lsp.documents import path_of
 from agent_lsp.lsp.screen import EditorScreen
 from agent_lsp.lsp.transcript import TranscriptFile
-from agent_lsp.session.assemble import SessionOptions, open_session, parse_mode
+from agent_lsp.lsp.wire import hook_json, run_json
+from agent_lsp.session.assemble import SessionOptions, configured_mode, open_session, parse_mode
 from agent_lsp.session.directories import state_directory
-from agent_lsp.session.session import Session
+from agent_lsp.session.inspect import list_hooks
+from agent_lsp.session.session import PermissionMode, Session, Subscriber
+from agent_lsp.session.trust import workspace_trust
 from agent_lsp.workspace import Documents
 
 _log = logging.getLogger(__name__)
@@ -96,6 +105,10 @@ class Client(Protocol):
         """Show a warning."""
         ...
 
+    async def keep_open(self, session: Session) -> None:
+        """Hold a session open from now on; returns when it is."""
+        ...
+
 
 @dataclass(slots=True, kw_only=True)
 class Turn:
@@ -104,10 +117,14 @@ class Turn:
     session: Session
     prompt: str
     token: int | str | None
+    mode: PermissionMode | None = None
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
 
-    async def run(self) -> TurnFinished:
-        return await self.session.run(self.prompt, turn_id=self.id)
+    async def run(self, subscriber: Subscriber) -> TurnFinished:
+        return await self.session.run(self.prompt, turn_id=self.id, mode=self.mode, subscriber=subscriber)
+
+    def cancel(self) -> None:
+        self.session.cancel(self.id)
 
 
 class Conversations:
@@ -121,11 +138,12 @@ class Conversations:
         screen: EditorScreen,
         approver: EditorApprover,
         documents: Documents,
-        settings: Mapping[str, Any],
+        settings: Sequence[Mapping[str, Any]],
         events: bool,
     ) -> None:
         self.sessions: dict[str, Session] = {}
         self.mode: str | None = None
+        self._opening = anyio.Lock()
         self._root = root
         self._client = client
         self.approver = approver
@@ -134,23 +152,25 @@ class Conversations:
         self._settings = settings
         self._events = events
 
-    def turn(self, arguments: object) -> Turn:
+    async def turn(self, arguments: object) -> Turn:
         """Read the parameters of a prompt and find its session. Raises JsonRpcInvalidParams or ConfigurationError."""
         params = read(PromptParams, arguments)
-        if params.mode is not None:
-            self.set_mode(params.mode)
-        session = self.session(params.session_id)
-        return Turn(session=session, prompt=_with_context(params), token=params.work_done_token)
+        mode = None if params.mode is None else parse_mode(params.mode)
+        async with self._opening:
+            session = self.latest or await self.open() if params.session_id is None else self.session(params.session_id)
+        return Turn(session=session, prompt=_with_context(params), token=params.work_done_token, mode=mode)
 
-    def session(self, id_: str | None) -> Session:
-        if id_ is None:
-            return next(reversed(self.sessions.values()), None) or self.open()
+    @property
+    def latest(self) -> Session | None:
+        return next(reversed(self.sessions.values()), None)
+
+    def session(self, id_: str) -> Session:
         session = self.sessions.get(id_)
         if session is None:
             raise ConfigurationError(f"There is no session {id_} in this server")
         return session
 
-    def open(self) -> Session:
+    async def open(self) -> Session:
         """Start a new session, with a transcript file and, where the client wants it, an event stream."""
         session = open_session(
             SessionOptions(
@@ -161,15 +181,17 @@ class Conversations:
                 mode=self.mode,
             )
         )
-        permissions = session.settings.permissions
-        self.approver.timeout = permissions.approval_timeout
-        self.approver.guard = permissions.answer_guard_ms / 1000
-        session.subscribe(TranscriptFile(transcript_path(session)))
-        session.subscribe(self._warn_of_blocks)
+        session.subscribe(TranscriptFile(self.transcript(session)))
+        session.subscribe(partial(self._follow, session))
         if self._events:
             session.subscribe(_Numbered(session, self._client))
+        await self._client.keep_open(session)
         self.sessions[session.id] = session
         return session
+
+    def transcript(self, session: Session) -> Path:
+        """Where the session's Markdown transcript lies: in the user's state directory."""
+        return state_directory() / "transcripts" / f"{session.id}.md"
 
     def set_mode(self, mode: str) -> None:
         """Change the permission mode of every session and of those to come. Raises ConfigurationError."""
@@ -179,19 +201,64 @@ class Conversations:
         self.mode = mode
 
     def current_mode(self) -> str:
-        """The mode that was set here, else that of the latest session."""
-        latest = next(reversed(self.sessions.values()), None)
-        return self.mode or (latest.mode if latest is not None else "default")
+        """The mode in force: that of the latest session, else the one that the next session would have."""
+        if self.latest is not None:
+            return self.latest.mode
+        return self.mode or configured_mode(self._root, self._settings)
 
     def cancel(self, id_: str | None) -> bool:
         """Cancel the turns of one session, or of all."""
         chosen = self.sessions.values() if id_ is None else [self.session(id_)]
         return sum(session.cancel() for session in chosen) > 0  # a sum, because every one of them is cancelled
 
-    def _warn_of_blocks(self, event: AgentEvent) -> None:
-        """A PreToolUse block is for a human to know (S4)."""
-        if isinstance(event, HookActed) and event.action == "deny" and event.tool is not None:
-            self._client.warn(f"PreToolUse blocked {event.tool}: {event.reason}")
+    def _follow(self, session: Session, event: AgentEvent) -> None:
+        """Tell the human what a session's events ask for (S4)."""
+        match event:
+            case TurnStarted():
+                permissions = session.settings.permissions
+                self.approver.timeout = permissions.approval_timeout
+                self.approver.guard = permissions.answer_guard_ms / 1000
+            case HookActed(action="deny", tool=str(tool)):
+                self._client.warn(f"PreToolUse blocked {tool}: {event.reason}")
+            case ConfiguredHookRan() if event.message:
+                self._client.warn(f"{event.name}: {event.message}")
+            case ConfiguredHookRan(decision="failed" | "skipped"):
+                _log.warning("hook %s (%s) %s: %s", event.name, event.event, event.decision, event.reason)
+            case SubagentEvent():
+                self._follow(session, event.event)
+
+    def hooks(self) -> dict[str, Any]:
+        """``agent.hooks``; reads the settings, so not for the loop's thread."""
+        report = list_hooks(self._root, self._settings)
+        runners = [session.hooks.runner for session in self.sessions.values()]
+        unmatched = {hook: why for runner in runners for hook, why in runner.unmatched.items()}
+        runs = sorted((run for runner in runners for run in runner.runs), key=lambda run: run.started)
+        return {
+            "hooks": [hook_json(state, unmatched.get(state.hook)) for state in report.hooks],
+            "problems": [str(problem) for problem in report.problems],
+            "runs": [run_json(run) for run in runs],
+        }
+
+    def trust(self, decision: str | None) -> dict[str, Any]:
+        """``agent.trust``; reads the settings, so not for the loop's thread. Raises JsonRpcInvalidParams."""
+        workspace = workspace_trust(self._root, self._settings)
+        match decision:
+            case "grant":
+                workspace.grant()
+            case "revoke":
+                workspace.revoke()
+            case None:
+                pass
+            case _:
+                raise JsonRpcInvalidParams("Invalid params: decision is grant or revoke")
+        waiting = workspace.waiting
+        return {
+            "items": [
+                {"text": item.text, "place": str(item.place), "trusted": item not in waiting}
+                for item in workspace.items
+            ],
+            "trusted": not waiting,
+        }
 
 
 class _Numbered:
@@ -223,13 +290,13 @@ def progress_line(event: AgentEvent) -> str | None:
             return f"{event.reason}; trying again in {event.delay:.0f} s"
         case ToolStarted(tool=tool):
             return f"running {tool}"
+        case ApprovalRequested():
+            return f"waiting for your answer: {event.tool}: {event.target}"
+        case SubagentEvent():
+            line = progress_line(event.event)
+            return None if line is None else f"{event.agent}: {line}"
         case _:
             return None
-
-
-def transcript_path(session: Session) -> Path:
-    """Where the session's Markdown transcript lies: in the user's state directory."""
-    return state_directory() / "transcripts" / f"{session.id}.md"
 
 
 def result_json(turn: Turn, finished: TurnFinished) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from agent_lsp.lsp.server import AgentServer
 
 _log = logging.getLogger(__name__)
 
-_ASK_LIMIT = 5.0  # seconds that an editor gets to answer what needs no human
+_SHOW_SECONDS = 5.0  # for the editor to open a file
 
 
 class EditorScreen:
@@ -27,8 +27,9 @@ class EditorScreen:
         self._directory: tempfile.TemporaryDirectory[str] | None = None
 
     async def ask(self, message: str, actions: Sequence[str]) -> str | None:
-        """Show a question. An editor that does not know the request is not asked again."""
+        """Show a question. An editor that does not know the request is told instead, and not asked again."""
         if not self._can_ask:
+            self._tell(message)
             return None
         params = types.ShowMessageRequestParams(
             type=types.MessageType.Warning,
@@ -39,22 +40,38 @@ class EditorScreen:
             chosen = await self._server.window_show_message_request_async(params)
         except JsonRpcException as error:
             self._can_ask = error.code != JsonRpcMethodNotFound.CODE
+            if not self._can_ask:
+                self._tell(message)
             return None
         return None if chosen is None else chosen.title
 
+    def _tell(self, message: str) -> None:
+        """Say that a question waits, and how it can be answered where it cannot be shown."""
+        text = f"{message} Answer with the command agent.approvals.allow or agent.approvals.deny."
+        self._server.window_show_message(types.ShowMessageParams(type=types.MessageType.Warning, message=text))
+
     async def show_text(self, name: str, text: str) -> bool:
         """Show a text as a private file."""
-        if self._directory is None:
-            self._directory = tempfile.TemporaryDirectory(prefix="agent-lsp-")
-        file = Path(self._directory.name) / f"{name}.diff"
-        await anyio.to_thread.run_sync(_write_private, file, text)
+        try:
+            file = await anyio.to_thread.run_sync(self._write, f"{name}.diff", text)
+        except OSError as error:
+            _log.warning("a change cannot be shown: %s", error)
+            return False
         return await self.show_file(file)
+
+    def _write(self, name: str, text: str) -> Path:
+        """Write into a private directory, made again where a cleaner of temporary files has taken it."""
+        if self._directory is None or not Path(self._directory.name).is_dir():
+            self._directory = tempfile.TemporaryDirectory(prefix="agent-lsp-", ignore_cleanup_errors=True)
+        file = Path(self._directory.name) / name
+        _write_private(file, text)
+        return file
 
     async def show_file(self, file: Path) -> bool:
         """Open a file beside the user's work, where the editor can."""
         params = types.ShowDocumentParams(uri=file.as_uri(), take_focus=False)
         try:
-            with anyio.move_on_after(_ASK_LIMIT):
+            with anyio.move_on_after(_SHOW_SECONDS):
                 shown = await self._server.window_show_document_async(params)
                 return shown is not None and shown.success
         except JsonRpcException as error:

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import anyio
@@ -95,11 +96,6 @@ class AgentServer(LanguageServer):
         self._end.wait()
         time.sleep(END_LIMIT)
         os._exit(self.exit_code)
-
-    async def drain(self) -> None:
-        """Wait until the client has read enough of what was sent; for those who send much."""
-        if isinstance(self.protocol.writer, FrameWriter):
-            await self.protocol.writer.drain()
 
     def report_server_error(self, error: Exception, source: "ServerErrors") -> None:
         """Log an error of the protocol; pygls would show it to the user."""
@@ -184,4 +180,8 @@ def _is_running(process_id: int) -> bool:
         return True
     except (ProcessLookupError, OverflowError):
         return False
-    return True
+    try:  # a process that has ended and that nobody has collected yet, as in a container without an init, is no editor
+        state = Path(f"/proc/{process_id}/stat").read_bytes().rpartition(b")")[2].split()[0]
+    except (OSError, IndexError):
+        return True  # there is no such table on this system
+    return state not in (b"Z", b"X")

@@ -7,6 +7,8 @@ What a prompt needs is imported after ``initialized``, in a thread, so that ``in
 import importlib
 import logging
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +41,8 @@ def make_server() -> AgentServer:
 
     @server.feature(types.INITIALIZED)
     def initialized(_params: types.InitializedParams) -> None:
+        front.prepare()
         server.start_job(_preload, "preload")
-        server.start_job(front.pull_settings, "settings")
 
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     async def did_change_configuration(params: types.DidChangeConfigurationParams) -> None:
@@ -50,31 +52,25 @@ def make_server() -> AgentServer:
     async def prompt(params: Any) -> dict[str, Any]:
         return await front.prompt(params)
 
-    @server.command("agent.run")
-    async def run_prompt(*arguments: Any) -> dict[str, str]:
-        return await front.run(_first(arguments))
-
-    @server.command("agent.cancel")
-    def cancel(*arguments: Any) -> dict[str, bool]:
-        return front.cancel(_first(arguments))
-
-    @server.command("agent.mode")
-    async def mode(*arguments: Any) -> dict[str, str]:
-        return await front.mode(_first(arguments))
-
-    @server.command("agent.status")
-    def status(*_arguments: Any) -> dict[str, Any]:
-        return front.status()
-
-    @server.command("agent.approvals.list")
-    def list_approvals(*_arguments: Any) -> list[dict[str, Any]]:
-        return front.list_approvals()
-
-    @server.command("agent.approvals.answer")
-    async def answer_approval(*arguments: Any) -> dict[str, bool]:
-        return await front.answer_approval(_first(arguments))
-
+    commands: dict[str, Callable[[object], Any]] = {
+        "agent.run": front.run,
+        "agent.cancel": front.cancel,
+        "agent.mode": front.mode,
+        "agent.status": front.status,
+        "agent.approvals.list": front.list_approvals,
+        "agent.approvals.answer": front.answer_approval,
+        "agent.approvals.allow": partial(front.answer_oldest, "allow"),
+        "agent.approvals.deny": partial(front.answer_oldest, "deny"),
+        "agent.hooks": front.hooks,
+        "agent.trust": front.trust,
+    }
+    for name, handler in commands.items():
+        server.command(name)(_taking_one(handler))
     return server
+
+
+def _taking_one(handler: Callable[[object], Any]) -> Callable[..., Any]:
+    return lambda *arguments: handler(_first(arguments))
 
 
 def _first(arguments: tuple[object, ...]) -> object:
@@ -83,6 +79,5 @@ def _first(arguments: tuple[object, ...]) -> object:
 
 
 async def _preload() -> None:
-    """Import what the first prompt needs, off the loop (P4)."""
-    for module in ("agent_lsp.lsp.prompts", "openai"):
-        await anyio.to_thread.run_sync(importlib.import_module, module)
+    """Import the model's client library, off the loop (P4)."""
+    await anyio.to_thread.run_sync(importlib.import_module, "openai")

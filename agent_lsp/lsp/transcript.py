@@ -1,23 +1,26 @@
 """The live transcript: one private Markdown file for each session, appended to as events arrive."""
 
-import contextlib
 import json
+import logging
 import os
 from pathlib import Path
-from typing import TextIO
 
 from agent_lsp.agent.events import (
     AgentEvent,
     AssistantReplied,
+    ConfiguredHookRan,
     HookActed,
     HookFailed,
     PermissionDecided,
+    SubagentEvent,
     ToolFinished,
     ToolStarted,
     TurnFinished,
     TurnStarted,
 )
 from agent_lsp.messages import thaw
+
+_log = logging.getLogger(__name__)
 
 _SHOWN = 4_000  # characters of one tool result; the model has the rest
 
@@ -27,23 +30,20 @@ class TranscriptFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file: TextIO | None = None
+        self._broken = False
 
     def __call__(self, event: AgentEvent) -> None:
         text = _markdown(event)
-        if text is None:
+        if text is None or self._broken:
             return
-        if self._file is None:
+        try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-            self._file = os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace")
-        self._file.write(f"{text}\n\n")
-        self._file.flush()
-
-    def close(self) -> None:
-        if self._file is not None:
-            with contextlib.suppress(OSError):
-                self._file.close()
+            with os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(f"{text}\n\n")
+        except OSError as error:  # said once; the session goes on without it
+            self._broken = True
+            _log.warning("the transcript cannot be written: %s", error)
 
 
 def _markdown(event: AgentEvent) -> str | None:
@@ -63,6 +63,11 @@ def _markdown(event: AgentEvent) -> str | None:
             return f"*Hook {event.fired_by}: {event.action} {event.tool or ''} - {event.reason}*"
         case HookFailed():
             return f"*Hook failed in {event.phase}: {event.error}*"
+        case ConfiguredHookRan(decision=decision) if decision != "passed":
+            return f"*Hook {event.name} ({event.event}): {decision} - {event.reason}*"
+        case SubagentEvent():
+            text = _markdown(event.event)
+            return None if text is None else "\n".join(f"> {line}".rstrip() for line in text.splitlines())
         case TurnFinished(stop_reason=reason, error=error) if reason != "completed":
             return f"*Ended: {reason}{f' - {error}' if error else ''}*"
         case _:

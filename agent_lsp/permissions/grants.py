@@ -29,12 +29,11 @@ class Grants:
 
     def add(self, rule: str, *, persist: bool) -> None:
         """Remember a rule; one that cannot be saved holds for the session."""
-        if rule in self.rules:
-            return
         if persist and self._file is not None:
-            self._always.append(rule)
-            _save(self._file, self._always)
-        else:
+            self._always = _load(self._file)  # another session may have added to it
+            if rule not in self._always and _save(self._file, [*self._always, rule]):
+                self._always.append(rule)
+        if rule not in self.rules:
             self._session.append(rule)
 
 
@@ -54,8 +53,8 @@ def _load(file: Path) -> list[str]:
     return [rule for rule in rules if isinstance(rule, str)] if isinstance(rules, list) else []
 
 
-def _save(file: Path, rules: list[str]) -> None:
-    """Replace the file as a whole; it is private to the user."""
+def _save(file: Path, rules: list[str]) -> bool:
+    """Replace the file as a whole, and say whether that went well; it is private to the user."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=".grants-")
@@ -64,3 +63,5 @@ def _save(file: Path, rules: list[str]) -> None:
         Path(name).replace(file)
     except OSError as error:
         _log.warning("the permission holds for this session only, it cannot be saved: %s (%s)", file, error)
+        return False
+    return True

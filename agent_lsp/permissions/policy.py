@@ -5,7 +5,7 @@ where nothing spoke, and a mode can widen neither a deny, nor a control file, no
 """
 
 import enum
-import shlex
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from agent_lsp.approvals import Action, PermissionBehavior, Scope
 from agent_lsp.permissions.grants import Grants
 from agent_lsp.permissions.rules import Rule, parse_rule
 from agent_lsp.permissions.shell_syntax import simple_command
-from agent_lsp.workspace import HARMLESS, Access, Workspace
+from agent_lsp.workspace import HARMLESS, Access, ResolvedPath, Workspace
 
 
 class PermissionMode(enum.Enum):
@@ -57,6 +57,8 @@ _CONTROL_FILES = GitIgnoreSpec.from_lines(
         *(".profile", ".bashrc", ".bash_profile", ".bash_login", ".kshrc", ".zshrc", ".zshenv", ".zprofile"),
     ]
 )
+
+_WIDENS = re.compile(r"[*?\[]|\s\Z")  # as a pattern, a path with these would cover others too
 
 _DEFAULTS = {
     Access.READ: Evaluation(
@@ -104,12 +106,22 @@ class Policy:
         if advice is not None:
             explicit.append(Evaluation(behavior=advice.behavior, source=advice.source, reason=advice.reason))
         explicit.extend(self._remembered(action))
-        strongest = max(explicit, key=lambda verdict: verdict.behavior, default=_DEFAULTS[action.access])
+        strongest = max(
+            explicit, key=lambda verdict: (verdict.behavior, verdict.fixed), default=_DEFAULTS[action.access]
+        )
         verdict = self._in_mode(strongest, action, is_default=not explicit)
         if self.locked and verdict.behavior is PermissionBehavior.ALLOW and action.access not in HARMLESS:
             reason = "A settings file cannot be read, so nothing is allowed unasked"
             return Evaluation(behavior=PermissionBehavior.ASK, source="settings", reason=reason)
         return verdict
+
+    def may_read(self, path: ResolvedPath) -> bool:
+        """Whether no rule denies reading a file; for tools that come upon files which no call named."""
+        if not any(rule.behavior is PermissionBehavior.DENY for rule in self.rules):
+            return True
+        return self.decide(Action(tool="read_file", access=Access.READ, paths=(path,))).behavior is not (
+            PermissionBehavior.DENY
+        )
 
     def _boundaries(self, action: Action) -> Iterator[Evaluation]:
         for path in action.paths:
@@ -136,30 +148,30 @@ class Policy:
                     source="rule",
                     reason=f"Rule {rule.text} ({rule.source}) says {rule.behavior}",
                 )
-        if self._could_hide_a_denied_command(action):
+        hidden = self._behaviors_that_may_hide(action)
+        if hidden:
+            strongest = max(hidden)
             yield Evaluation(
                 behavior=PermissionBehavior.ASK,
                 source="shell-syntax",
-                reason="The command is not a single simple one, and a deny rule may apply to a part of it",
-                fixed=True,
+                reason=f"The command is not a single simple one, and a rule may {strongest} a part of it",
+                fixed=strongest is PermissionBehavior.DENY,  # bypass passes what only an ask rule would hold
             )
 
-    def _could_hide_a_denied_command(self, action: Action) -> bool:
-        return (
-            action.command is not None
-            and simple_command(action.command) is None
-            and any(
-                rule.behavior is PermissionBehavior.DENY
-                and rule.pattern is not None
-                and rule.name in ("shell", action.tool)
-                for rule in self.rules
-            )
-        )
+    def _behaviors_that_may_hide(self, action: Action) -> set[PermissionBehavior]:
+        """What rules could say to a part of a command that cannot be read, allow aside."""
+        if action.command is None or simple_command(action.command) is not None:
+            return set()
+        patterns = [rule for rule in self.rules if rule.pattern is not None and rule.name in ("shell", action.tool)]
+        return {rule.behavior for rule in patterns} - {PermissionBehavior.ALLOW}
 
     def _remembered(self, action: Action) -> Iterator[Evaluation]:
         for text in self._grants.rules:
-            if parse_rule(PermissionBehavior.ALLOW, text, "grant").matches(action, self._workspace):
+            if self._allows(text, action):
                 yield Evaluation(behavior=PermissionBehavior.ALLOW, source="grant", reason=f"You allowed {text} before")
+
+    def _allows(self, grant: str, action: Action) -> bool:
+        return parse_rule(PermissionBehavior.ALLOW, grant, "grant").matches(action, self._workspace)
 
     def _in_mode(self, verdict: Evaluation, action: Action, *, is_default: bool) -> Evaluation:
         """What the mode makes of a verdict; it never touches a deny."""
@@ -185,12 +197,13 @@ class Policy:
         ):
             return None
         if action.command is not None:
-            words = simple_command(action.command)
-            plain = words is not None and not any("*" in word or ")" in word or " " in word for word in words)
-            return f"{action.tool}({shlex.join(words)})" if words is not None and plain else None
-        if len(action.paths) != 1 or any(char in action.paths[0].display for char in "*?[]!#\\ "):
+            pattern = " ".join(simple_command(action.command) or ())
+        elif len(action.paths) == 1 and not _WIDENS.search(action.paths[0].display):
+            pattern = f"/{action.paths[0].display}"
+        else:
             return None
-        return f"{action.tool}(/{action.paths[0].display})"
+        rule = f"{action.tool}({pattern})"  # patterns know no quotes, so some words and paths have none that matches
+        return rule if self._allows(rule, action) else None
 
     def remember(self, action: Action, scope: Scope) -> None:
         """Keep an Allow as far as the human said."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from pathspec import GitIgnoreSpec
 
 from agent_lsp.approvals import Action, PermissionBehavior
-from agent_lsp.permissions.shell_syntax import simple_command
+from agent_lsp.permissions.shell_syntax import program, simple_command
 from agent_lsp.workspace import Access, ResolvedPath, Workspace
 
 GROUPS = {"read": Access.READ, "edit": Access.WRITE, "shell": Access.EXECUTE, "network": Access.NETWORK}
@@ -57,10 +57,10 @@ class Rule:
         return bool(hits) and (all(hits) if self.behavior is PermissionBehavior.ALLOW else any(hits))
 
     def _covers_command(self, words: tuple[str, ...]) -> bool:
-        """A deny rule also takes ``/bin/rm`` for ``rm``; an allow rule takes the words as they are."""
+        """A deny or ask rule also takes ``/bin/rm`` for ``rm``; an allow rule takes the words as they are."""
         spellings = [words]
-        if self.behavior is PermissionBehavior.DENY:
-            spellings.append((words[0].rsplit("/", 1)[-1], *words[1:]))
+        if self.behavior is not PermissionBehavior.ALLOW:
+            spellings.append((program(words[0]), *words[1:]))
         pattern = _command_pattern(self.pattern or "")
         return any(pattern.fullmatch("\0".join(spelling)) for spelling in spellings)
 

@@ -3,7 +3,7 @@
 import logging
 import os
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,8 @@ class SessionOptions:
     """What a front decides; everything else comes from settings.
 
     ``model`` replaces the endpoint (demo, tests). ``hooks`` registers in-process hooks and needs a profile with that
-    capability. ``audit`` hears every permission verdict.
+    capability. ``audit`` hears every permission verdict. ``editor_settings`` are the editor's layers, the weaker first,
+    read again at each prompt. ``user_directory`` holds the user's settings where it is not the platform's.
     """
 
     root: Path
@@ -58,7 +59,8 @@ class SessionOptions:
     trusted: bool = False
     hooks: Callable[[HookRegistry], None] | None = None
     documents: Documents = field(default_factory=NoDocuments)
-    editor_settings: Mapping[str, Any] = field(default_factory=dict)
+    editor_settings: Sequence[Mapping[str, Any]] = ()
+    user_directory: Path | None = None
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     audit: Callable[[PermissionDecided], None] | None = lambda event: _audit.info(
         "%s: %s (%s)", event.tool, event.behavior, event.source
@@ -75,7 +77,7 @@ def open_session(options: SessionOptions) -> Session:
     def load() -> LoadedSettings:
         return load_settings(
             options.root.resolve(),
-            user_directory=config_directory(),
+            user_directory=options.user_directory or config_directory(),
             trust=trust,
             editor=options.editor_settings,
             command_line=command_line,
@@ -83,39 +85,69 @@ def open_session(options: SessionOptions) -> Session:
         )
 
     loaded = load()
-    settings = loaded.settings
-    workspace = Workspace(options.root, additional=tuple(map(Path, settings.permissions.additional_directories)))
+    workspace = Workspace(options.root)
     policy = Policy(workspace=workspace, grants=Grants(grants_file(state_directory(), workspace.root)))
     events = EventStream()
     session_id = uuid.uuid4().hex
-    model = options.model or endpoint(loaded)
     approver = options.approver or _NoApprover()
-    environment = child_environment(options.environ, [settings.model.api_key_env])
-    hooks = _hooks(options, loaded, workspace, policy) if "hooks" in chosen.capabilities else None
     runner = HookRunner(
-        Surroundings(root=workspace.root, session_id=session_id, environment=environment, model=lambda: model),
         gate=TrustGate(trust=trust, approver=approver),
         waiting=lambda: load().trust_items,
         report=lambda run: events.emit(ran(run)),
     )
     configured = ConfiguredHooks(runner)
-    if hooks is not None:
-        configured.install(hooks)
-    agent = Agent(
-        model=model,
-        system=system_prompt(workspace),
-        tools=ToolRegistry(_tools(chosen, TaskList(watcher=configured.watch_task), lambda: agent)),
-        policy=policy,
-        approver=approver,
-        audit=options.audit or _silent,
-        hooks=hooks,
-        workspace=workspace,
-        emit=events.emit,
-        documents=options.documents,
-        environment=environment,
-        max_turns=settings.agent.max_turns,
-    )
-    return Session(session_id, agent, events, configured, loaded=loaded, load=load)
+    tools = ToolRegistry(_tools(chosen, TaskList(watcher=configured.watch_task), lambda: session.agent))
+    models = _Models(options.model)
+
+    def build(loaded: LoadedSettings) -> Agent:
+        """The agent that these settings describe; what lives as long as the session is shared."""
+        settings = loaded.settings
+        workspace.set_additional(map(Path, settings.permissions.additional_directories))
+        environment = child_environment(options.environ, [settings.model.api_key_env])
+        model = models.get(loaded)
+        runner.configure(
+            loaded.hooks,
+            Surroundings(
+                root=workspace.root,
+                session_id=session_id,
+                environment=environment,
+                model=lambda: model,
+                private_hosts=settings.hooks_http_allow,
+            ),
+        )
+        return Agent(
+            model=model,
+            system=system_prompt(workspace),
+            tools=tools,
+            policy=policy,
+            approver=approver,
+            audit=options.audit or _silent,
+            hooks=_hooks(options, loaded, policy, configured) if "hooks" in chosen.capabilities else None,
+            workspace=workspace,
+            emit=events.emit,
+            documents=options.documents,
+            environment=environment,
+            max_turns=settings.agent.max_turns,
+        )
+
+    session = Session(session_id, events, policy, configured, loaded=loaded, load=load, build=build)
+    return session
+
+
+class _Models:
+    """The model of a session: made anew only where its settings change, because it holds connections."""
+
+    def __init__(self, fixed: Model | None) -> None:
+        self._fixed = fixed
+        self._endpoint: OpenAIChatModel | None = None
+
+    def get(self, loaded: LoadedSettings) -> Model:
+        if self._fixed is not None:
+            return self._fixed
+        settings = endpoint_settings(loaded)
+        if self._endpoint is None or self._endpoint.settings != settings:
+            self._endpoint = OpenAIChatModel(settings)
+        return self._endpoint
 
 
 def _checked_profile(options: SessionOptions) -> Profile:
@@ -157,6 +189,14 @@ def _command_line(options: SessionOptions) -> dict[str, Any]:
     }
 
 
+def configured_mode(root: Path, editor: Sequence[Mapping[str, Any]]) -> str:
+    """The mode that the settings say now."""
+    loaded = load_settings(
+        root.resolve(), user_directory=config_directory(), trust=trust_store(), editor=editor, environ={}
+    )
+    return loaded.settings.permissions.mode
+
+
 def parse_mode(text: str) -> PermissionMode:
     """A permission mode by name. Raises ConfigurationError that lists the names."""
     try:
@@ -166,18 +206,22 @@ def parse_mode(text: str) -> PermissionMode:
         raise ConfigurationError(f"There is no permission mode {text!r}; known are {known}") from None
 
 
-def _hooks(options: SessionOptions, loaded: LoadedSettings, workspace: Workspace, policy: Policy) -> HookRegistry:
+def _hooks(
+    options: SessionOptions, loaded: LoadedSettings, policy: Policy, configured: ConfiguredHooks
+) -> HookRegistry:
+    """All hooks, the in-process ones before the configured ones (R1)."""
     registry = HookRegistry()
-    install_builtin(registry, loaded.settings.agent.builtin_hooks, workspace.root)
+    install_builtin(registry, loaded.settings.agent.builtin_hooks, options.root)
     registry.register_guard(
         "plan-mode", lambda prepared: plan_guard(prepared) if policy.mode is PermissionMode.PLAN else None
     )
     if options.hooks is not None:
         options.hooks(registry)
+    configured.install(registry)
     return registry
 
 
-def endpoint(loaded: LoadedSettings) -> Model:
+def endpoint_settings(loaded: LoadedSettings) -> OpenAIChatSettings:
     """The configured model server. A key is needed unless another server than the default one was chosen."""
     model = loaded.settings.model
     if model.name is None:
@@ -190,16 +234,14 @@ def endpoint(loaded: LoadedSettings) -> Model:
             f"No API key: {model.api_key_env} is not set. Set it (or model.api_key_env to the variable that holds the "
             "key), or set OPENAI_BASE_URL or model.base_url to a server that needs none"
         )
-    return OpenAIChatModel(
-        OpenAIChatSettings(
-            name=model.name,
-            base_url=model.base_url or OPENAI_BASE_URL,
-            api_key=loaded.api_key,
-            max_output_tokens=model.max_output_tokens,
-            temperature=model.temperature,
-            reasoning_effort=model.reasoning_effort,
-            quirks=model.quirks,
-        )
+    return OpenAIChatSettings(
+        name=model.name,
+        base_url=model.base_url or OPENAI_BASE_URL,
+        api_key=loaded.api_key,
+        max_output_tokens=model.max_output_tokens,
+        temperature=model.temperature,
+        reasoning_effort=model.reasoning_effort,
+        quirks=model.quirks,
     )
 
 

@@ -5,6 +5,7 @@ Whether the bug is gone is then judged by running those tests once more, outside
 """
 
 import os
+import shlex
 import shutil
 import sys
 import tempfile
@@ -50,7 +51,7 @@ if __name__ == "__main__":
 }
 
 PROMPT = "The tests of this project fail. Find the bug and fix it."
-TEST_COMMAND = "python3 -m unittest -q" if sys.platform != "win32" else "python -m unittest -q"
+TEST_COMMAND = f"{shlex.quote(sys.executable)} -m unittest -q"
 _BUG = "sum(prices) * discount_percent // 100"
 _FIX = "sum(prices) * (100 - discount_percent) // 100"
 
@@ -74,12 +75,18 @@ async def run_demo(
     subscriber: Callable[[AgentEvent], None], *, approver: Approver | None = None, keep: bool = False
 ) -> DemoReport:
     """Build the project, run the script through a session, and run the project's tests. Removes it unless ``keep``."""
-    root = Path(tempfile.mkdtemp(prefix="agent-lsp-demo-"))
+    folder = Path(tempfile.mkdtemp(prefix="agent-lsp-demo-"))
+    root, nobody = folder / "basket", folder / "no-settings"
     try:
+        root.mkdir()
         await _build_project(root)
         session = open_session(
             SessionOptions(
-                root=root, approver=approver or _SayYes(), model=ScriptedModel(_script()), hooks=_protect_generated
+                root=root,
+                approver=approver or _SayYes(),
+                model=ScriptedModel(_script()),
+                hooks=_protect_generated,
+                user_directory=nobody,  # the demo is the same for everybody
             )
         )
         session.subscribe(subscriber)
@@ -96,7 +103,7 @@ async def run_demo(
         return DemoReport(text=f"{finished.text or finished.error}\n{verdict}{place}", fixed=fixed)
     finally:
         if not keep:
-            shutil.rmtree(root, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 async def _build_project(root: Path) -> None:

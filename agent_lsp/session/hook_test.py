@@ -11,8 +11,9 @@ from agent_lsp.hooks.runner import HookRun, HookRunner, Occasion, Surroundings, 
 from agent_lsp.hooks.settings import EVENTS, STOP, ConfiguredHook
 from agent_lsp.hooks.trust import hook_item
 from agent_lsp.messages import JsonObject
+from agent_lsp.models.openai_chat import OpenAIChatModel
 from agent_lsp.processes import child_environment
-from agent_lsp.session.assemble import endpoint
+from agent_lsp.session.assemble import endpoint_settings
 from agent_lsp.session.directories import config_directory, trust_store
 from agent_lsp.session.inspect import list_hooks
 from agent_lsp.settings.load import load_settings
@@ -44,12 +45,18 @@ async def run_hook(
     loaded = load_settings(root, user_directory=config_directory(), trust=trust)
     environment = child_environment(os.environ, [loaded.settings.model.api_key_env])
     runner = HookRunner(
-        Surroundings(root=root, session_id="test", environment=environment, model=lambda: endpoint(loaded)),
         gate=TrustGate(trust=trust, approver=approver),
         waiting=lambda: [hook_item(hook, root)],
         report=lambda _run: None,
     )
-    runner.private_hosts = loaded.settings.hooks_http_allow
+    surroundings = Surroundings(
+        root=root,
+        session_id="test",
+        environment=environment,
+        model=lambda: OpenAIChatModel(endpoint_settings(loaded)),
+        private_hosts=loaded.settings.hooks_http_allow,
+    )
+    runner.configure((hook,), surroundings)
     await runner.run_one(hook, _occasion(hook.event, tool, args))
     return runner.runs[-1]
 

@@ -25,7 +25,8 @@ from agent_lsp.agent.events import (
 from agent_lsp.errors import PromptRejected, ToolError
 from agent_lsp.hooks.contract import HookContext, HookEvent, HookResult
 from agent_lsp.hooks.registry import HookRegistry
-from agent_lsp.hooks.runner import HookRun, HookRunner, Occasion
+from agent_lsp.hooks.runner import HookRun as HookRun
+from agent_lsp.hooks.runner import HookRunner, Occasion
 from agent_lsp.hooks.settings import STOP, ConfiguredHook
 from agent_lsp.messages import JsonObject, SystemMessage, ToolResult, UserMessage, system_reminder
 from agent_lsp.tools.task import Task

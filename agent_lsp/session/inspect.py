@@ -1,11 +1,11 @@
 """What a workspace has configured, told without opening a session; for listing it must stay cheap to import."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent_lsp.hooks.settings import ConfiguredHook
+from agent_lsp.hooks.settings import ConfiguredHook as ConfiguredHook
 from agent_lsp.hooks.trust import hook_item
 from agent_lsp.session.directories import config_directory, trust_store
 from agent_lsp.settings.layers import Problem, configured_hooks, read_layers
@@ -27,7 +27,7 @@ class ConfiguredHooksReport:
     problems: tuple[Problem, ...]
 
 
-def list_hooks(root: Path, editor: Mapping[str, Any] | None = None) -> ConfiguredHooksReport:
+def list_hooks(root: Path, editor: Sequence[Mapping[str, Any]] = ()) -> ConfiguredHooksReport:
     """All hooks of all layers, in the order in which they run."""
     root = root.resolve()
     layers = read_layers(root, user_directory=config_directory(), editor=editor, environ={})

@@ -4,8 +4,8 @@ Invariant: turns run one after another; a cancelled or failed turn leaves a pair
 """
 
 import logging
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
@@ -25,7 +25,8 @@ from agent_lsp.agent.events import (
 from agent_lsp.agent.loop import run_prompt
 from agent_lsp.errors import AgentLimitError, AgentLspError, PromptRejected
 from agent_lsp.messages import Transcript, Usage
-from agent_lsp.permissions.policy import PermissionMode
+from agent_lsp.permissions.policy import PermissionMode as PermissionMode
+from agent_lsp.permissions.policy import Policy
 from agent_lsp.session.hooks import ConfiguredHooks
 from agent_lsp.settings.load import LoadedSettings
 
@@ -54,48 +55,49 @@ class EventStream:
 
 
 class Session:
-    """Runs prompts on one history. Made by ``session.assemble``."""
+    """Runs prompts on one history. Made by ``session.assemble``.
+
+    ``build`` makes the agent that given settings describe; ``load`` reads the settings anew.
+    """
 
     def __init__(
         self,
         id_: str,
-        agent: Agent,
         events: EventStream,
+        policy: Policy,
         hooks: ConfiguredHooks,
         *,
         loaded: LoadedSettings,
         load: Callable[[], LoadedSettings],
+        build: Callable[[LoadedSettings], Agent],
     ) -> None:
         self.id = id_
         self.hooks = hooks
         self.transcript = Transcript()
         self.turn_id = ""
-        self._agent = agent
         self._events = events
+        self._policy = policy
         self._load = load
+        self._build = build
         self._mode_set: str | None = None
         self._changed: dict[str, None] = {}
         self._usage = Usage()
+        self._turn = anyio.Lock()
+        self._scopes: dict[anyio.CancelScope, str] = {}
         events.subscribe(self._note)
         events.subscribe(hooks)
         self._apply(loaded)
-        self._turn = anyio.Lock()
-        self._scopes: list[anyio.CancelScope] = []
-
-    def reload(self) -> None:
-        """Read the settings again; their rules, hooks and mode hold from the next call on."""
-        self._apply(self._load())
 
     def _apply(self, loaded: LoadedSettings) -> None:
+        """Let settings hold from the next model request and the next call on. Raises ConfigurationError."""
         self.settings = loaded.settings
         self.problems = tuple(map(str, loaded.problems))
-        policy, mode = self._agent.policy, loaded.settings.permissions.mode
+        policy, mode = self._policy, loaded.settings.permissions.mode
         policy.rules, policy.locked = loaded.rules, loaded.locked
-        self.hooks.runner.hooks = loaded.hooks
-        self.hooks.runner.private_hosts = loaded.settings.hooks_http_allow
         if mode != self._mode_set:  # a mode that was set by hand stays until the settings say something new
             self._mode_set = mode
             policy.mode = PermissionMode(mode)
+        self.agent = self._build(loaded)
 
     def _note(self, event: AgentEvent) -> None:
         """Keep what the turn's end tells, sub-agents' part included."""
@@ -113,29 +115,30 @@ class Session:
 
     @property
     def mode(self) -> str:
-        return self._agent.policy.mode.value
+        return self._policy.mode.value
 
     def set_mode(self, mode: PermissionMode) -> None:
         """Change the permission mode for the calls to come."""
-        self._agent.policy.mode = mode
+        self._policy.mode = mode
 
     @property
     def model_name(self) -> str:
-        return self._agent.model.name
+        return self.agent.model.name
 
     def connect(self) -> None:
         """Import and make the model's client ahead of the first request. Blocks: before the loop, or in a thread."""
-        self._agent.model.connect()
+        self.agent.model.connect()
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Hear every event from now on; returns what ends that."""
         return self._events.subscribe(subscriber)
 
-    def cancel(self) -> bool:
-        """Cancel the running turn and the waiting ones; returns whether there were any."""
-        for scope in self._scopes:
+    def cancel(self, turn_id: str | None = None) -> bool:
+        """Cancel one turn, or the running one and all that wait; returns whether there were any."""
+        chosen = [scope for scope, id_ in self._scopes.items() if turn_id in (None, id_)]
+        for scope in chosen:
             scope.cancel()
-        return bool(self._scopes)
+        return bool(chosen)
 
     async def hold_open(self, started: Callable[[], None], *, drain: float) -> None:
         """Be open until cancelled: hooks that observe run beside the turns, and get ``drain`` seconds at the end."""
@@ -153,31 +156,44 @@ class Session:
             finally:
                 group.cancel_scope.cancel()
 
-    async def run(self, prompt: str, *, turn_id: str = "") -> TurnFinished:
-        """Run one prompt after those before it; ``turn_id`` names it while it runs.
+    async def run(
+        self,
+        prompt: str,
+        *,
+        turn_id: str = "",
+        mode: PermissionMode | None = None,
+        subscriber: Subscriber | None = None,
+    ) -> TurnFinished:
+        """Run one prompt after those before it; ``mode`` and ``subscriber`` are for this turn alone.
 
-        Ends with a TurnFinished for every outcome, errors included. A cancel from outside is passed on after it.
+        Ends with a TurnFinished for every outcome, errors included. A cancel from outside is passed on after it. A
+        turn that was cancelled while it waited says nothing to the event stream.
         """
         finished = TurnFinished(stop_reason="cancelled")
         with anyio.CancelScope() as scope:
-            self._scopes.append(scope)
+            self._scopes[scope] = turn_id
             try:
                 async with self._turn:
                     self.turn_id = turn_id
                     self._changed.clear()
                     self._usage = Usage()
-                    self.reload()
-                    finished = await self._run(prompt)
+                    unsubscribe = self.subscribe(subscriber or _ignore)
+                    try:
+                        finished = await self._run(prompt, mode)
+                    finally:
+                        finished = replace(finished, changes=tuple(self._changed), usage=self._usage)
+                        self._events.emit(finished)
+                        unsubscribe()
             finally:
-                self._scopes.remove(scope)
-                finished = replace(finished, changes=tuple(self._changed), usage=self._usage)
-                self._events.emit(finished)
+                del self._scopes[scope]
         return finished
 
-    async def _run(self, prompt: str) -> TurnFinished:
-        self._events.emit(TurnStarted(prompt=prompt))
+    async def _run(self, prompt: str, mode: PermissionMode | None) -> TurnFinished:
         try:
-            outcome = await run_prompt(self._agent, self.transcript, prompt)
+            self._apply(self._load())
+            with self._in_mode(mode):
+                self._events.emit(TurnStarted(prompt=prompt))
+                outcome = await run_prompt(self.agent, self.transcript, prompt)
         except PromptRejected as error:
             return _failed("rejected", str(error))
         except AgentLimitError as error:
@@ -187,8 +203,27 @@ class Session:
         except Exception as error:
             _log.exception("the turn failed")
             return _failed("failed", f"{type(error).__name__}: {error}")
-        reason: StopReason = "stopped_by_hook" if outcome.stopped_by_hook else "completed"
-        return TurnFinished(stop_reason=reason, text=outcome.text)
+        return TurnFinished(
+            stop_reason="stopped_by_hook" if outcome.stopped_by_hook else "completed", text=outcome.text
+        )
+
+    @contextmanager
+    def _in_mode(self, mode: PermissionMode | None) -> Iterator[None]:
+        """Another mode for a while; one that is set by hand meanwhile stays."""
+        before = self._policy.mode
+        if mode is None or mode is before:
+            yield
+            return
+        self._policy.mode = mode
+        try:
+            yield
+        finally:
+            if self._policy.mode is mode:
+                self._policy.mode = before
+
+
+def _ignore(_event: AgentEvent) -> None:
+    """The subscriber of a turn that nobody else listens to."""
 
 
 def _failed(reason: StopReason, error: str) -> TurnFinished:

@@ -1,6 +1,6 @@
 """The trust in one workspace: what its settings would execute or widen, and what the user said to that."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ class WorkspaceTrust:
         return self._store.revoke(item.digest for item in self.items)
 
 
-def workspace_trust(root: Path, editor: Mapping[str, Any] | None = None) -> WorkspaceTrust:
+def workspace_trust(root: Path, editor: Sequence[Mapping[str, Any]] = ()) -> WorkspaceTrust:
     """What the settings of a workspace would execute or widen now."""
     loaded = load_settings(
         root.resolve(), user_directory=config_directory(), trust=trust_store(), editor=editor, environ={}

@@ -51,6 +51,8 @@ def _parse(text: str, source: str) -> SettingsFile | UnreadableFile:
         return UnreadableFile(place=_error_place(error, source), message="not valid JSON")
     except RecursionError:
         return UnreadableFile(place=Place(source=source), message="nested too deeply")
+    except ValueError as error:  # such as a number with thousands of digits
+        return UnreadableFile(place=Place(source=source), message=_first_line(error))
     if not isinstance(values, dict):
         return UnreadableFile(place=Place(source=source, line=1, column=1), message="expected an object")
     if (bad := _not_json(values)) is not None:

@@ -4,7 +4,7 @@ Without pydantic, because listing hooks must not cost more than reading the file
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -53,7 +53,7 @@ def read_layers(
     workspace_root: Path,
     *,
     user_directory: Path,
-    editor: Mapping[str, Any] | None = None,
+    editor: Sequence[Mapping[str, Any]] = (),
     command_line: Mapping[str, Any] | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> Layers:
@@ -70,16 +70,15 @@ def read_layers(
         read = read_settings_file(path)
         if isinstance(read, SettingsFile):
             layers.append(Layer(name=str(path), values=read.values, places=read.places, from_workspace=from_workspace))
-            problems += [
-                Problem(place=place, key=key, message="the key stands twice; the last one counts")
-                for key, place in read.duplicates
-            ]
+            for key, place in read.duplicates:
+                problems.append(Problem(place=place, key=key, message="the key stands twice; the last one counts"))
+                locked = locked or key.partition(".")[0] in ("permissions", "hooks")  # what was lost may have denied
         elif read is not None:
             locked = True
             message = f"the {name} cannot be read, nothing is allowed unasked: {read.message}"
             problems.append(Problem(place=read.place, key="", message=message))
     for name, values in (
-        ("editor settings", editor),
+        *(("editor settings", values) for values in editor),
         ("environment", _environment(environ)),
         ("command line", command_line),
     ):

@@ -9,7 +9,7 @@ import difflib
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from agent_lsp.approvals import PermissionBehavior
+from agent_lsp.hooks.builtin import BUILTIN_HOOKS
 from agent_lsp.hooks.settings import ConfiguredHook
 from agent_lsp.hooks.trust import Trust, TrustItem, hook_item
 from agent_lsp.permissions.rules import Rule, parse_rule
@@ -66,7 +67,7 @@ def load_settings(
     *,
     user_directory: Path,
     trust: Trust,
-    editor: Mapping[str, Any] | None = None,
+    editor: Sequence[Mapping[str, Any]] = (),
     command_line: Mapping[str, Any] | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> LoadedSettings:
@@ -131,8 +132,16 @@ class _Merge:
         elif section == "permissions" and key in _ADDING:
             self._add_entries(layer, name, self._values[section], value)
         elif self._is_valid(layer, name, value) and not self._widens_untrusted(layer, name, value):
-            self._values[section][key] = value
+            self._values[section][key] = self._known_hooks(layer, value) if name == "agent.builtin_hooks" else value
             self.provenance[name] = layer.place(name)
+
+    def _known_hooks(self, layer: Layer, names: Sequence[str]) -> list[str]:
+        """The built-in hooks that exist; the others are reported."""
+        for index, name in enumerate(names):
+            if name not in BUILTIN_HOOKS:
+                known = ", ".join(BUILTIN_HOOKS)
+                self._report(layer, f"agent.builtin_hooks.{index}", f"there is no hook {name!r}; known are {known}")
+        return [name for name in names if name in BUILTIN_HOOKS]
 
     def _is_valid(self, layer: Layer, name: str, value: Any) -> bool:
         section, key = name.split(".")
@@ -165,8 +174,8 @@ class _Merge:
 
     def _existing_directory(self, layer: Layer, name: str, text: str) -> str | None:
         """A directory's path, relative ones against the workspace; one that does not exist is reported."""
-        path = self._root / Path(text).expanduser()
-        if not path.is_dir():
+        path = self._root / os.path.expanduser(text)  # noqa: PTH111 (Path's raises for a user who does not exist)
+        if not os.path.isdir(path):  # noqa: PTH112 (Path's raises for a path that no system call takes)
             self._report(layer, name, f"there is no such directory: {path}")
             return None
         return str(path)

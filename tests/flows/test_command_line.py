@@ -12,7 +12,8 @@ import pytest
 
 from tests.support.openai_server import End, OpenAIServer
 
-COMMAND = (sys.executable, "-m", "agent_lsp")
+COMMAND = (str(Path(sys.executable).with_name("agent-lsp")),)
+"""The installed console script."""
 
 
 @pytest.fixture
@@ -27,6 +28,7 @@ def environment(tmp_path: Path, server: OpenAIServer | None = None) -> dict[str,
         "HOME": str(tmp_path / "home"),
         "XDG_CONFIG_HOME": str(tmp_path / "config"),
         "XDG_STATE_HOME": str(tmp_path / "state"),
+        "TMPDIR": str(tmp_path),
     }
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "AGENT_LSP_"))}
     if server is None:

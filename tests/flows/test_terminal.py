@@ -110,6 +110,23 @@ def test_terminal_answer_in_words_denies_and_tells_the_model(tmp_path: Path, ser
     )
 
 
+@pytest.mark.requirement("A68", "F27")
+def test_what_was_typed_before_the_question_is_no_answer(tmp_path: Path, server: OpenAIServer) -> None:
+    server.reply_tool_calls(WRITE)
+    server.reply_tool_calls(WRITE_AGAIN)
+    server.reply_text("Done.")
+    terminal = Terminal(tmp_path, server)
+
+    terminal.type("y\n")
+    terminal.read_question()
+    terminal.type("no, because\ny\ny\n")  # one answer; the rest was typed before the next question
+    terminal.read_question()
+    terminal.type("no\n")
+
+    assert terminal.finish() == (0, "Done.\n")
+    assert not (terminal.work / "new.txt").exists()
+
+
 @pytest.mark.requirement("A60", "A69", "F60")
 def test_interrupt_at_the_question_ends_with_130_and_writes_nothing(tmp_path: Path, server: OpenAIServer) -> None:
     server.reply_tool_calls(WRITE)

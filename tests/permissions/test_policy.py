@@ -142,6 +142,14 @@ def test_control_file_asks_whatever_allows_it(workspace: Workspace, name: str) -
         (rules(allow="shell", deny="shell(rm *)"), shell("/bin/rm x"), DENY),
         (rules(allow="shell", deny="shell(rm *)"), shell("ls; rm x"), ASK),
         (rules(allow="shell", deny="shell(rm *)"), shell("sudo rm x"), ASK),
+        (rules(allow="shell", deny="shell(rm *)"), shell("/usr/bin/env rm v"), ASK),
+        (rules(allow="shell", deny="shell(rm *)"), shell("stdbuf -o0 rm x"), ASK),
+        (rules(allow="shell", ask="shell(git push *)"), shell("git push"), ASK),
+        (rules(allow="shell", ask="shell(git push *)"), shell("/usr/bin/git push"), ASK),
+        (rules(allow="shell", ask="shell(git push *)"), shell("git push && true"), ASK),
+        (rules(allow="shell", ask="shell(git push *)"), shell("git pull"), ALLOW),
+        (rules(allow="shell", ask="edit(src/**)"), shell("a | b"), ALLOW),
+        (rules(allow=["shell", "shell(git push *)"]), shell("git push && true"), ALLOW),
         (rules(deny="shell"), shell("ls | sh"), DENY),
     ],
 )
@@ -160,6 +168,22 @@ def test_bypass_does_not_pass_what_could_hide_a_denied_command(workspace: Worksp
     assert policy.decide(shell("ls; rm x")).behavior is ASK
     assert policy.decide(shell("rm x")).behavior is DENY
     assert policy.decide(shell("ls")).behavior is ALLOW
+
+
+@pytest.mark.requirement("A45")
+def test_bypass_does_not_pass_a_hidden_command_because_another_rule_asks_too(workspace: Workspace) -> None:
+    policy = Policy(workspace=workspace, rules=rules(ask="shell", deny="shell(rm *)"), mode=BYPASS)
+
+    assert policy.decide(shell("ls; rm x")).behavior is ASK
+    assert policy.decide(shell("ls")).behavior is ALLOW
+
+
+@pytest.mark.requirement("A45")
+@pytest.mark.parametrize("command", ["git push", "git push && true"])
+def test_bypass_passes_what_only_an_ask_rule_speaks_about(workspace: Workspace, command: str) -> None:
+    policy = Policy(workspace=workspace, rules=rules(ask="shell(git push *)"), mode=BYPASS)
+
+    assert policy.decide(shell(command)).behavior is ALLOW
 
 
 @pytest.mark.requirement("A44", "A45", "A46", "F6")
@@ -214,10 +238,42 @@ def test_a_deny_wins_whatever_else_is_set(
         (shell("git status -s"), "shell(git status -s)"),
         (shell("git status; ls"), None),
         (shell("echo 'a b'"), None),
+        (shell("git commit -m ''"), None),
+        (shell("git commit -m 'x'"), "shell(git commit -m x)"),
+        (shell('echo "it\'s"'), "shell(echo it's)"),
+        (shell("ls ü"), "shell(ls ü)"),
+        (shell("ls 'a*'"), None),
+        (edit("src/a b"), "edit_file(/src/a b)"),
+        (edit("src/!a#"), "edit_file(/src/!a#)"),
+        (edit("src/a "), None),
+        (edit("src/a\\b"), None),
+        (edit("src/a?"), None),
+        (edit("."), None),
+        (NETWORK, None),
     ],
 )
 def test_rule_offered_is_the_smallest_or_none(workspace: Workspace, action: Action, rule: str | None) -> None:
     assert Policy(workspace=workspace).rule_for(real(workspace, action)) == rule
+
+
+@pytest.mark.requirement("F25")
+@given(
+    action=st.one_of(
+        st.builds(shell, st.text(alphabet="abü /-'\"=*?[)\\!#", min_size=1, max_size=8)),
+        st.builds(edit, st.text(alphabet="abü /'\"*?[])\\!#\n", min_size=1, max_size=8).map("x{}".format)),
+    )
+)
+def test_an_offered_rule_matches_what_it_was_offered_for_and_no_longer_one(
+    tmp_path_factory: pytest.TempPathFactory, action: Action
+) -> None:
+    workspace = Workspace(tmp_path_factory.getbasetemp())
+    policy, given_action = Policy(workspace=workspace), real(workspace, action)
+    longer = shell(f"{action.command} c") if action.command else edit(f"{given_action.paths[0].display}c")
+    offered = policy.rule_for(given_action)
+    policy.remember(given_action, Scope.SESSION)
+
+    assert policy.decide(given_action).behavior is (ASK if offered is None else ALLOW)
+    assert policy.decide(real(workspace, longer)).behavior is ASK
 
 
 @pytest.mark.requirement("F25")
@@ -235,6 +291,37 @@ def test_remembered_answer_covers_that_call_alone_and_survives(tmp_path: Path, w
     assert later.decide(real(workspace, edit("src/a.py"))).behavior is ALLOW
     assert later.decide(real(workspace, edit("src/b.py"))).behavior is ASK
     assert file.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.requirement("F25")
+def test_grants_of_two_sessions_on_one_file_are_all_kept(tmp_path: Path) -> None:
+    file = tmp_path / "grants.json"
+    one, other = Grants(file), Grants(file)
+    one.add("edit_file(/a)", persist=True)
+    other.add("edit_file(/b)", persist=True)
+    other.add("edit_file(/a)", persist=True)
+
+    assert (other.rules, Grants(file).rules) == (("edit_file(/a)", "edit_file(/b)"),) * 2
+
+
+@pytest.mark.requirement("F25")
+def test_grant_that_was_for_the_session_can_be_kept_for_always(tmp_path: Path) -> None:
+    file = tmp_path / "grants.json"
+    grants = Grants(file)
+    grants.add("edit_file(/a)", persist=False)
+    grants.add("edit_file(/a)", persist=True)
+
+    assert Grants(file).rules == ("edit_file(/a)",)
+
+
+@pytest.mark.requirement("F25")
+def test_grants_that_cannot_be_saved_hold_for_the_session(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("a file where the folder should be")
+    grants = Grants(tmp_path / "state" / "grants.json")
+    grants.add("edit_file(/a)", persist=True)
+    grants.add("edit_file(/b)", persist=True)
+
+    assert grants.rules == ("edit_file(/a)", "edit_file(/b)")
 
 
 @pytest.mark.requirement("F25")

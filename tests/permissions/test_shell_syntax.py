@@ -58,6 +58,27 @@ def test_simple_command_gives_words_or_none(text: str, words: tuple[str, ...] | 
 
 
 @pytest.mark.requirement("F20")
+@pytest.mark.parametrize(
+    "runner",
+    [
+        *("/usr/bin/env", "/bin/bash -c", "/usr/bin/sudo", "./sudo", "../bin/timeout 5"),
+        *("stdbuf -o0", "chroot /", "flock f", "strace", "ltrace", "gdb --args", "setpriv", "unshare", "nsenter"),
+        *("taskset 1", "ionice", "chrt 1", "setarch", "parallel", "watch", "script -c", "busybox", "toybox"),
+        *("doas", "su -c", "runuser -u x", "systemd-run", "ssh host", "xvfb-run", "/lib64/ld-linux-x86-64.so.2"),
+        *("compgen -C", "jobs -x", "docker exec box", "docker compose run box", "/usr/bin/podman run image"),
+    ],
+)
+def test_what_runs_another_program_is_no_simple_command(runner: str) -> None:
+    assert simple_command(f"{runner} rm x") is None
+
+
+@pytest.mark.requirement("F20")
+@pytest.mark.parametrize("text", ["docker ps", "ls env", "cat /usr/bin/env", "git run", "python -m pytest", "uv run x"])
+def test_a_command_of_its_own_is_simple(text: str) -> None:
+    assert simple_command(text) == tuple(text.split())
+
+
+@pytest.mark.requirement("F20")
 @settings(deadline=None, max_examples=200)
 @given(st.text(alphabet="ab '\"\\;|&$(){}<>*?~#=!`\n\t-", min_size=1, max_size=12))
 def test_simple_command_is_what_bash_runs(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:

@@ -60,8 +60,8 @@ def test_later_layers_win_and_each_value_remembers_its_place(layers: Layers) -> 
         local='{"agent": {"max_turns": 3}}',
     )
     by_files = layers.load()
-    by_editor = layers.load(editor={"agent": {"max_turns": 4}})
-    by_line = layers.load(editor={"agent": {"max_turns": 4}}, command_line={"agent": {"max_turns": 5}})
+    by_editor = layers.load(editor=[{"agent": {"max_turns": 4}}])
+    by_line = layers.load(editor=[{"agent": {"max_turns": 4}}], command_line={"agent": {"max_turns": 5}})
 
     assert [loaded.settings.agent.max_turns for loaded in (by_files, by_editor, by_line)] == [3, 4, 5]
     assert by_files.settings.permissions.approval_timeout == 2
@@ -89,7 +89,7 @@ def test_rule_lists_add_up(layers: Layers) -> None:
         user='{"permissions": {"deny": ["read(a)"]}}',
         project='{"permissions": {"deny": ["read(b)"], "ask": ["shell"]}}',
     )
-    rules = layers.load(editor={"permissions": {"allow": ["edit(c)"]}}).rules
+    rules = layers.load(editor=[{"permissions": {"allow": ["edit(c)"]}}]).rules
 
     assert [(str(rule.behavior), rule.text) for rule in rules] == [
         ("deny", "read(a)"),
