@@ -28,12 +28,26 @@ def test_version_loads_nothing_but_itself() -> None:
 
 
 def test_initialize_loads_what_it_needs_to_answer() -> None:
-    loaded = _loaded("from agent_lsp.lsp.setup import make_server; make_server()")
+    params: dict[str, object] = {"processId": None, "rootUri": None, "capabilities": {}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
+    ran = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "agent_lsp", "serve"],
+        input=f"Content-Length: {len(body)}\r\n\r\n{body}",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    loaded = {line.rpartition("|")[2].strip() for line in ran.stderr.splitlines() if line.startswith("import time:")}
 
+    assert '"capabilities"' in ran.stdout
     assert _own(loaded) == [
         "agent_lsp",
+        "agent_lsp.cli",
+        "agent_lsp.cli.exit_codes",
+        "agent_lsp.cli.main",
         "agent_lsp.errors",
         "agent_lsp.lsp",
+        "agent_lsp.lsp.diagnostics",
         "agent_lsp.lsp.documents",
         "agent_lsp.lsp.front",
         "agent_lsp.lsp.jobs",
@@ -48,3 +62,11 @@ def test_initialize_loads_what_it_needs_to_answer() -> None:
         "agent_lsp.workspace",
     ]
     assert not loaded & set(_HEAVY)
+
+
+def test_listing_hooks_loads_no_model_and_no_server() -> None:
+    loaded = _loaded(
+        "sys = __import__('sys'); sys.argv = ['agent-lsp', 'hooks', 'list']; import agent_lsp.__main__ as m; m.main()"
+    )
+
+    assert not loaded & {"anyio", "asyncio", "openai", "pydantic", "httpcore2", "lsprotocol", "pygls", "pathspec"}

@@ -16,6 +16,7 @@ from lsprotocol import types
 from pygls.capabilities import get_capability
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcRequestCancelled
 
+from agent_lsp.lsp.diagnostics import SettingsDiagnostics, is_settings_file
 from agent_lsp.lsp.documents import path_of
 from agent_lsp.lsp.progress import work_done_progress
 from agent_lsp.lsp.server import AgentServer
@@ -47,6 +48,7 @@ class Front:
         self._preparing: Job[None] | None = None
         self._arriving: set[anyio.CancelScope] = set()
         self._shown: set[str] = set()
+        self._diagnostics = SettingsDiagnostics(server)
         self._conversations: Conversations | None = None
 
     # Settings
@@ -98,6 +100,19 @@ class Front:
         async with anyio.create_task_group() as group:
             group.start_soon(self.pull_settings)
             await anyio.to_thread.run_sync(importlib.import_module, "agent_lsp.lsp.prompts")
+        if get_capability(self._server.client_capabilities, "workspace.did_change_watched_files.dynamic_registration"):
+            self._diagnostics.watch()
+        self.check_settings()
+
+    def check_settings(self) -> None:
+        """Show the mistakes in the settings files as they are now."""
+        check = partial(self._diagnostics.refresh, self._root, self._editor_layers)
+        self._server.start_job(check, "check settings")
+
+    def document_saved(self, uri: str) -> None:
+        """A document was opened or saved."""
+        if is_settings_file(path_of(uri)):
+            self.check_settings()
 
     async def _talk(self) -> "Conversations":
         """The conversations, made with the first prompt because what they import is heavy."""
@@ -160,6 +175,7 @@ class Front:
                     progress.report(line)
                 if isinstance(event, TurnStarted):
                     self._tell_problems(turn.session)
+                    self.check_settings()
                     self._show_transcript(talk, turn.session)
 
             finished = await turn.run(show)

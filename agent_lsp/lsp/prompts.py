@@ -36,7 +36,8 @@ from agent_lsp.lsp.documents import path_of
 from agent_lsp.lsp.screen import EditorScreen
 from agent_lsp.lsp.transcript import TranscriptFile
 from agent_lsp.lsp.wire import hook_json, run_json
-from agent_lsp.session.assemble import SessionOptions, configured_mode, open_session, parse_mode
+from agent_lsp.session.assemble import SessionOptions, open_session, parse_mode
+from agent_lsp.session.configured import workspace_settings
 from agent_lsp.session.directories import state_directory
 from agent_lsp.session.inspect import list_hooks
 from agent_lsp.session.session import PermissionMode, Session, Subscriber
@@ -204,7 +205,7 @@ class Conversations:
         """The mode in force: that of the latest session, else the one that the next session would have."""
         if self.latest is not None:
             return self.latest.mode
-        return self.mode or configured_mode(self._root, self._settings)
+        return self.mode or workspace_settings(self._root, self._settings).settings.permissions.mode
 
     def cancel(self, id_: str | None) -> bool:
         """Cancel the turns of one session, or of all."""

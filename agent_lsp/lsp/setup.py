@@ -48,6 +48,18 @@ def make_server() -> AgentServer:
     async def did_change_configuration(params: types.DidChangeConfigurationParams) -> None:
         await front.change_settings(params.settings)
 
+    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
+    def did_open(params: types.DidOpenTextDocumentParams) -> None:
+        front.document_saved(params.text_document.uri)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
+    def did_save(params: types.DidSaveTextDocumentParams) -> None:
+        front.document_saved(params.text_document.uri)
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+    def did_change_watched_files(_params: types.DidChangeWatchedFilesParams) -> None:
+        front.check_settings()
+
     @server.feature("agent/prompt")
     async def prompt(params: Any) -> dict[str, Any]:
         return await front.prompt(params)

@@ -189,14 +189,6 @@ def _command_line(options: SessionOptions) -> dict[str, Any]:
     }
 
 
-def configured_mode(root: Path, editor: Sequence[Mapping[str, Any]]) -> str:
-    """The mode that the settings say now."""
-    loaded = load_settings(
-        root.resolve(), user_directory=config_directory(), trust=trust_store(), editor=editor, environ={}
-    )
-    return loaded.settings.permissions.mode
-
-
 def parse_mode(text: str) -> PermissionMode:
     """A permission mode by name. Raises ConfigurationError that lists the names."""
     try:

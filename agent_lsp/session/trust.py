@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from agent_lsp.hooks.trust import TrustItem
-from agent_lsp.session.directories import config_directory, trust_store
-from agent_lsp.settings.load import load_settings
+from agent_lsp.session.configured import workspace_settings
+from agent_lsp.session.directories import trust_store
 
 
 class WorkspaceTrust:
@@ -31,7 +31,4 @@ class WorkspaceTrust:
 
 def workspace_trust(root: Path, editor: Sequence[Mapping[str, Any]] = ()) -> WorkspaceTrust:
     """What the settings of a workspace would execute or widen now."""
-    loaded = load_settings(
-        root.resolve(), user_directory=config_directory(), trust=trust_store(), editor=editor, environ={}
-    )
-    return WorkspaceTrust(loaded.trust_items)
+    return WorkspaceTrust(workspace_settings(root, editor).trust_items)
