@@ -53,16 +53,22 @@ class FileChange:
     before_digest: str
 
     def diff(self) -> str:
-        """The change as a unified diff, with characters that could mislead a reader made visible (F27)."""
-        old = visible(self.before or "").splitlines(keepends=True)
-        new = visible(self.after or "").splitlines(keepends=True)
+        """The change as a unified diff, with characters that could mislead a reader made visible (F27).
+
+        A CR counts among them, unless every line ends in CRLF, before and after.
+        """
+        before, after = self.before or "", self.after or ""
+        if {*_LINE_END.findall(before), *_LINE_END.findall(after)} == {"\r\n"}:
+            before, after = before.replace("\r\n", "\n"), after.replace("\r\n", "\n")
         name = visible(self.path.display)
-        lines = difflib.unified_diff(
-            old,
-            new,
+        names = (
             "/dev/null" if self.before is None else f"a/{name}",
             "/dev/null" if self.after is None else f"b/{name}",
         )
+        if before == after == "" and self.before != self.after:
+            return f"--- {names[0]}\n+++ {names[1]}\n(empty file)\n"
+        old, new = (visible(text).splitlines(keepends=True) for text in (before, after))
+        lines = difflib.unified_diff(old, new, *names)
         return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
@@ -136,6 +142,7 @@ def content_digest(content: bytes | None) -> str:
     return "missing" if content is None else hashlib.sha256(content).hexdigest()
 
 
+_LINE_END = re.compile(r"\r\n|\n|\r")
 _LONG_BLANK = re.compile(r"[ \t\u00a0]{60,}(?=\S)")
 
 

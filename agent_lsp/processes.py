@@ -5,10 +5,10 @@ cancellation or an end that leaves a pipe held open, so are the descendants that
 a server that detached itself cleanly (own session, own output) outlives a program that ended by itself.
 """
 
-import codecs
+import asyncio
 import os
-import re
 import secrets
+import selectors
 import signal
 import subprocess
 import sys
@@ -17,10 +17,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Self
 
 import anyio
-from anyio.abc import ByteReceiveStream, Process
+
+from agent_lsp.terminal_text import LiveText, clean_terminal_text, cut_middle
 
 DRAIN_SECONDS = 0.25  # how long output may still come after the program's own end
 TERMINATE_SECONDS = 0.1  # between TERM and KILL; a cancel has 0.2 in all
@@ -110,22 +111,20 @@ async def run_program(program: Program, *, on_output: Callable[[str], None] | No
 
     ``on_output`` gets each piece of cleaned text as it comes.
     """
-    stdout, stderr = (_Capture(program.output_limit) for _ in range(2))
+    stdout, stderr = (_Capture(program.output_limit, on_output) for _ in range(2))
     mark = secrets.token_hex(16)
-    process = await _start(program, mark)
+    process = _start(program, mark)
     ended_cleanly = False
     try:
-        async with anyio.create_task_group() as readers:
-            for stream, capture in ((process.stdout, stdout), (process.stderr, stderr)):
-                if stream is not None:
-                    readers.start_soon(_read, stream, capture, on_output)
+        with _Watch(process, stdout, stderr) as watch:
             with anyio.move_on_after(program.timeout) as limit:
-                await process.wait()
+                await watch.until_end()
             timed_out = limit.cancelled_caught
             if timed_out:
                 await _end(process, mark, program.grace)
-            readers.cancel_scope.deadline = anyio.current_time() + DRAIN_SECONDS
-        ended_cleanly = not readers.cancel_scope.cancel_called
+            with anyio.move_on_after(DRAIN_SECONDS) as drain:
+                await watch.until_closed()
+            ended_cleanly = not drain.cancelled_caught
     finally:
         await _close(process, None if ended_cleanly else mark, program.grace)
     return ProgramResult(
@@ -136,19 +135,80 @@ async def run_program(program: Program, *, on_output: Callable[[str], None] | No
     )
 
 
-async def _start(program: Program, mark: str) -> Process:
-    """Start in a session of its own; shielded, so that a cancel never finds a process that nobody holds."""
+def _start(program: Program, mark: str) -> "subprocess.Popen[bytes]":
+    """Start in a session of its own. Without a wait, so that a cancel never finds a process that nobody holds."""
     with _stdin(program.stdin) as stdin:
-        with anyio.CancelScope(shield=True):
-            process = await anyio.open_process(
-                program.command,
-                stdin=stdin,
-                stderr=subprocess.STDOUT if program.merge_stderr else subprocess.PIPE,
-                cwd=program.cwd,
-                env={**program.environment, MARK_VARIABLE: mark},
-                start_new_session=True,
-            )
-    return process
+        return subprocess.Popen(
+            program.command,
+            bufsize=0,
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT if program.merge_stderr else subprocess.PIPE,
+            cwd=program.cwd,
+            env={**program.environment, MARK_VARIABLE: mark},
+            start_new_session=True,
+        )
+
+
+class _Watch:
+    """Reads a program's output and notices its end, by callbacks of the loop on one descriptor, that of a selector.
+
+    Half the price of asyncio's own pipes, tasks and child watcher, and a hook runs around every tool call (P6).
+    """
+
+    def __init__(self, process: "subprocess.Popen[bytes]", stdout: "_Capture", stderr: "_Capture") -> None:
+        self._process = process
+        self._streams = {
+            stream: capture for stream, capture in ((process.stdout, stdout), (process.stderr, stderr)) if stream
+        }
+        self._open = len(self._streams)
+        self._ended = anyio.Event()
+        self._closed = anyio.Event()
+        self._pidfd = os.pidfd_open(process.pid) if hasattr(os, "pidfd_open") else None
+
+    def __enter__(self) -> Self:
+        self._selector = selectors.DefaultSelector()
+        for stream, capture in self._streams.items():
+            self._selector.register(stream, selectors.EVENT_READ, capture)
+        if self._pidfd is not None:
+            self._selector.register(self._pidfd, selectors.EVENT_READ)
+        asyncio.get_running_loop().add_reader(self._selector, self._on_ready)
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        asyncio.get_running_loop().remove_reader(self._selector)
+        self._selector.close()
+        for stream in self._streams:
+            stream.close()
+        if self._pidfd is not None:
+            os.close(self._pidfd)
+
+    async def until_end(self) -> None:
+        """Wait until the program itself has ended."""
+        if self._pidfd is not None:
+            await self._ended.wait()
+        while self._process.poll() is None:  # noqa: ASYNC110 (where a process has no descriptor)
+            await anyio.sleep(POLL_SECONDS)
+
+    async def until_closed(self) -> None:
+        """Wait until nobody holds the output any more."""
+        if self._open:
+            await self._closed.wait()
+
+    def _on_ready(self) -> None:
+        for key, _events in self._selector.select(0):
+            capture: _Capture | None = key.data
+            if capture is None:
+                self._ended.set()
+                self._selector.unregister(key.fileobj)
+            elif chunk := os.read(key.fd, 65536):
+                capture.add(chunk)
+            else:
+                capture.add(b"", final=True)
+                self._selector.unregister(key.fileobj)
+                self._open -= 1
+                if not self._open:
+                    self._closed.set()
 
 
 @contextmanager
@@ -166,32 +226,26 @@ def _stdin(content: bytes) -> Iterator[IO[bytes] | int]:
         yield file
 
 
-async def _read(stream: ByteReceiveStream, capture: "_Capture", on_output: Callable[[str], None] | None) -> None:
-    live = _LiveText()
-    async for chunk in stream:
-        capture.add(chunk)
-        if on_output is not None and (text := live.feed(chunk)):
-            on_output(text)
-    if on_output is not None and (text := live.feed(b"", final=True)):
-        on_output(text)
-
-
 class _Capture:
-    """Keeps the first and the last half of a limit, however much comes."""
+    """Keeps the first and the last half of a limit, however much comes, and passes all of it on as it comes."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, on_output: Callable[[str], None] | None = None) -> None:
         self._half = max(limit // 2, 1)
         self._head = bytearray()
         self._tail = bytearray()
         self._total = 0
+        self._on_output = on_output
+        self._live = LiveText()
 
-    def add(self, chunk: bytes) -> None:
+    def add(self, chunk: bytes, *, final: bool = False) -> None:
         self._total += len(chunk)
         room = self._half - len(self._head)
         self._head += chunk[:room]
         self._tail += chunk[room:]
         if len(self._tail) > 2 * self._half:
             del self._tail[: -self._half]
+        if self._on_output is not None and (text := self._live.feed(chunk, final=final)):
+            self._on_output(text)
 
     def output(self) -> Output:
         head, tail = bytes(self._head), bytes(self._tail[-self._half :])
@@ -202,22 +256,22 @@ class _Capture:
 # --- the end of a program and of its descendants
 
 
-async def _close(process: Process, mark: str | None, grace: float) -> None:
+async def _close(process: "subprocess.Popen[bytes]", mark: str | None, grace: float) -> None:
     with anyio.move_on_after(2, shield=True):  # a process in an uninterruptible state must not hold the agent
         await _end(process, mark, grace)
-        await process.aclose()
+    process.poll()
 
 
 if sys.platform == "win32":
 
-    async def _end(process: Process, mark: str | None, grace: float) -> None:
+    async def _end(process: "subprocess.Popen[bytes]", mark: str | None, grace: float) -> None:
         if process.returncode is None:
             command = ["taskkill", "/F", "/T", "/PID", str(process.pid)]
             await anyio.run_process(command, check=False)
 
 else:
 
-    async def _end(process: Process, mark: str | None, grace: float) -> None:
+    async def _end(process: "subprocess.Popen[bytes]", mark: str | None, grace: float) -> None:
         """TERM, a short grace, then KILL, for the group and, where a mark is given, all that carries it."""
         with anyio.CancelScope(shield=True):
             for number, wait in (
@@ -286,49 +340,3 @@ def _carries(pid: int, mark: str) -> bool:
     with suppress(OSError):
         return f"{MARK_VARIABLE}={mark}".encode() in (_PROC / f"{pid}/environ").read_bytes().split(b"\0")
     return False
-
-
-# --- what a terminal would have shown
-
-_ESCAPE = re.compile(
-    r"(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"  # OSC and other strings
-    r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor, erasing
-    r"|\x1b[ -/]*[0-~]"  # everything shorter
-)
-_UNFINISHED_ESCAPE = re.compile(r"\x1b(?:[\]PX^_][^\x07\x1b\n]{0,4096}\x1b?|\[[0-?]*[ -/]*|[ -/]*)\Z|\r\Z")
-_OVERWRITTEN = re.compile(r"^.*\r(?=[^\r\n])", re.MULTILINE)
-_RUBBED_OUT = re.compile(r"[^\b\n]\x08")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-
-
-def clean_terminal_text(text: str) -> str:
-    """Remove escape sequences, what carriage returns and backspaces overwrote, and other control characters (F41)."""
-    text = _ESCAPE.sub("", text)
-    text = _OVERWRITTEN.sub("", text)
-    text = _RUBBED_OUT.sub("", text)
-    return _CONTROL.sub("", text)
-
-
-def cut_middle(text: str, limit: int) -> str:
-    """Keep the head and the tail of a text longer than ``limit`` characters and say how much was cut."""
-    if len(text) <= limit:
-        return text
-    half = limit // 2
-    return f"{text[:half]}\n[… {len(text) - 2 * half:,} characters cut …]\n{text[-half:]}"
-
-
-class _LiveText:
-    """Decodes and cleans a stream piece by piece; an overwritten line stays, and its successor begins a new one."""
-
-    def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._held = ""
-
-    def feed(self, chunk: bytes, *, final: bool = False) -> str:
-        text = self._held + self._decoder.decode(chunk, final)
-        unfinished = None if final else _UNFINISHED_ESCAPE.search(text)
-        self._held = unfinished.group() if unfinished else ""
-        ready = text.removesuffix(self._held)
-        if ready.startswith("\r") and not ready.startswith("\r\n"):
-            ready = "\n" + ready[1:]
-        return clean_terminal_text(ready)

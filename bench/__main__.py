@@ -7,7 +7,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from bench import startup, turns
+from bench import hooks, startup, turns
 from bench.measure import Line
 
 RESULTS = Path(__file__).parent / "results"
@@ -18,7 +18,13 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="few repetitions")
     parser.add_argument("--only", metavar="ID", help="one line, for example P5")
     options = parser.parse_args()
-    measurements = {"P1": startup.initialize, "P2": startup.version, "P3": startup.first_request, "P5": turns.per_turn}
+    measurements = {
+        "P1": startup.initialize,
+        "P2": startup.quick_commands,
+        "P3": startup.first_request,
+        "P5": turns.per_turn,
+        "P6": hooks.one_hook,
+    }
     if options.only is not None and options.only not in measurements:
         parser.error(f"measured are {', '.join(measurements)}")
     lines: list[Line] = []

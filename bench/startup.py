@@ -49,16 +49,30 @@ def _initialize(command: Sequence[str]) -> tuple[float, float]:
     return answered, children_cpu() - cpu
 
 
-def version(*, quick: bool) -> list[Line]:
-    """P2: ``agent-lsp --version`` against Python itself."""
-    found = medians(
-        9 if quick else 41,
-        {
-            "ours": lambda: _run([*AGENT, "--version"]),
-            "floor": lambda: _run([sys.executable, "-c", "pass"]),
-        },
-    )
-    return [Line(id="P2", what="agent-lsp --version", ours=found["ours"][0], floor=found["floor"][0], budget=1.5)]
+def quick_commands(*, quick: bool) -> list[Line]:
+    """P2: ``agent-lsp --version`` against Python itself, ``hooks list`` against importing pydantic."""
+    with tempfile.TemporaryDirectory() as bare, tempfile.TemporaryDirectory() as configured:
+        settings = Path(configured) / ".agent-lsp" / "settings.json"
+        settings.parent.mkdir()
+        settings.write_text(json.dumps({"hooks": {"PreToolUse": [{"type": "command", "command": "true"}]}}))
+        found = medians(
+            9 if quick else 41,
+            {
+                "version": lambda: _run([*AGENT, "--version"]),
+                "pass": lambda: _run([sys.executable, "-c", "pass"]),
+                "bare": lambda: _run([*AGENT, "hooks", "list", "--cwd", bare]),
+                "configured": lambda: _run([*AGENT, "hooks", "list", "--cwd", configured]),
+                "pydantic": lambda: _run([sys.executable, "-c", "import pydantic"]),
+            },
+        )
+    return [
+        Line(id="P2", what=what, ours=found[ours][0], floor=found[floor][0], budget=1.5)
+        for what, ours, floor in (
+            ("agent-lsp --version", "version", "pass"),
+            ("hooks list, no settings file", "bare", "pydantic"),
+            ("hooks list, one settings file", "configured", "pydantic"),
+        )
+    ]
 
 
 def _run(command: Sequence[str]) -> tuple[float]:

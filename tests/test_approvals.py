@@ -53,6 +53,42 @@ def test_diff_of_a_new_file_starts_from_nothing() -> None:
     assert change.diff().splitlines()[:2] == ["--- /dev/null", "+++ b/a.txt"]
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        ("a\r\nb\r\n", "a\r\nc\r\n", "@@ -1,2 +1,2 @@\n a\n-b\n+c\n"),
+        ("a\r\n", "a\rb\r\n", "@@ -1 +1 @@\n-a\\u{d}\n+a\\u{d}b\\u{d}\n"),
+        ("a\r\n", "a\n", "@@ -1 +1 @@\n-a\\u{d}\n+a\n"),
+        ("a\n", "a\r\n", "@@ -1 +1 @@\n-a\n+a\\u{d}\n"),
+        ("a\r\nb\n", "a\r\nc\n", "@@ -1,2 +1,2 @@\n a\\u{d}\n-b\n+c\n"),
+        (
+            "a\r\nb",
+            "a\r\nc\rd",
+            "@@ -1,2 +1,2 @@\n a\\u{d}\n-b\n\\ No newline at end of file\n+c\\u{d}d\n\\ No newline at end of file\n",
+        ),
+        ("a", "b\r\n", "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n"),
+    ],
+)
+@pytest.mark.requirement("F27")
+def test_diff_marks_line_ends_only_where_they_differ(before: str, after: str, shown: str) -> None:
+    change = FileChange(path=_PATH, before=before, after=after, before_digest="")
+
+    assert change.diff() == f"--- a/a.txt\n+++ b/a.txt\n{shown}"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        (None, "", "--- /dev/null\n+++ b/a.txt\n(empty file)\n"),
+        ("", None, "--- a/a.txt\n+++ /dev/null\n(empty file)\n"),
+        ("", "", ""),
+        ("a\n", "", "--- a/a.txt\n+++ b/a.txt\n@@ -1 +0,0 @@\n-a\n"),
+    ],
+)
+def test_diff_says_that_a_file_is_empty(before: str | None, after: str | None, shown: str) -> None:
+    assert FileChange(path=_PATH, before=before, after=after, before_digest="").diff() == shown
+
+
 @pytest.mark.requirement("A40")
 def test_digest_binds_arguments_and_shown_change() -> None:
     change = FileChange(path=_PATH, before="a", after="b", before_digest="1")

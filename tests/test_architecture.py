@@ -7,7 +7,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "agent_lsp"
 
-VALUES = ("errors", "messages", "workspace", "approvals", "processes")
+VALUES = ("errors", "messages", "workspace", "approvals", "terminal_text", "processes")
 DOMAINS = ("models", "tools", "permissions", "hooks")
 FRONTS = ("cli", "lsp")
 ALLOWED: dict[str, set[str]] = {

@@ -19,10 +19,9 @@ from agent_lsp.processes import (
     Program,
     ProgramResult,
     child_environment,
-    clean_terminal_text,
-    cut_middle,
     run_program,
 )
+from agent_lsp.terminal_text import clean_terminal_text, cut_middle
 from tests.conftest import is_running, marked_processes
 
 NOTHING = Output()

@@ -68,6 +68,8 @@ def test_hooks(options: argparse.Namespace) -> int:
     print(f"exit code {ran.exit_code}, {ran.duration:.2f} s" if ran.exit_code is not None else f"{ran.duration:.2f} s")
     if ran.stderr:
         print(f"stderr:\n{ran.stderr}")
+    if ran.message:
+        print(f"message: {ran.message}")
     if ran.effect:
         print(f"answer: {json.dumps(ran.effect, ensure_ascii=False)}")
     return EXIT_FAILED if ran.decision in ("failed", "skipped") else EXIT_OK

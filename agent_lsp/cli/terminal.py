@@ -47,7 +47,8 @@ def _line(event: AgentEvent) -> str | None:
         case HookFailed():
             return f"[Hook] {event.phase} hook failed: {event.tool} - {event.error}"
         case ConfiguredHookRan(decision=decision) if decision != "passed" or event.message:
-            return f"[Hook] {event.name}: {decision} {event.subject} - {event.reason or event.message}"
+            said = " - ".join(filter(None, (event.reason, event.message)))
+            return f"[Hook] {event.name}: {decision} {event.subject} - {said}"
         case SubagentEvent():
             line = _line(event.event)
             return None if line is None else f"[Agent {event.agent}] {line}"
@@ -72,7 +73,8 @@ class TerminalApprover:
         _forget_typed(self._source)
         print(describe(request), file=self._prompt)
         remember = f", s (this session), a (always: {request.rule})" if request.rule else ""
-        print(f"Allow? y (once){remember}, anything else denies: ", end="", file=self._prompt, flush=True)
+        once = "until it changes" if request.source == "trust" else "once"
+        print(f"Allow? y ({once}){remember}, anything else denies: ", end="", file=self._prompt, flush=True)
         return parse_answer(await self._read_line(), offered=request.rule is not None)
 
     async def _read_line(self) -> str:

@@ -30,20 +30,21 @@ def established_payload(payload: Mapping[str, Any], root: Path) -> dict[str, Any
     added: dict[str, Any] = {"hook_event_name": payload["event"]}
     if "tool" in payload:
         added["tool_name"] = tool_names(payload["tool"])[0]
-        added["tool_input"] = _input(payload.get("args", {}), root)
+        added["tool_input"] = _input(payload["tool"], payload.get("args", {}), root)
     if "output" in payload:
         added["tool_response"] = {"content": payload["output"], "is_error": payload.get("is_error", False)}
     return {**payload, **added}
 
 
-def _input(args: Mapping[str, Any], root: Path) -> dict[str, Any]:
-    """A tool's arguments as such hooks know them: an absolute ``file_path``, and the strings of an edit."""
+def _input(tool: str, args: Mapping[str, Any], root: Path) -> dict[str, Any]:
+    """A tool's arguments as such hooks know them: an absolute path, and the strings of an edit where it is one."""
     given = dict(args)
     if "path" in given:
-        given["file_path"] = str(root / given.pop("path"))
+        path = str(root / given.pop("path"))
+        given["path" if tool in ("search", "list_files") else "file_path"] = path
     if "edits" in given:
-        given["edits"] = [{_EDIT_KEYS[key]: value for key, value in edit.items()} for edit in given["edits"]]
-        given |= given["edits"][0]
+        edits = [{_EDIT_KEYS[key]: value for key, value in edit.items()} for edit in given.pop("edits")]
+        given |= edits[0] if len(edits) == 1 else {"edits": edits}
     return given
 
 

@@ -240,7 +240,10 @@ def _heeded(hook: ConfiguredHook, given: Answer) -> Answer:
             return Answer(advice=PermissionBehavior.ASK)
         stops = hook.on_failure != "ignore" and hook.event in BLOCKING_EVENTS
         return Answer(blocked=stops, reason=reason)
-    return replace(given, blocked=given.blocked and hook.blocking)
+    if given.blocked and not hook.blocking:
+        advice = given.advice if given.advice is not PermissionBehavior.DENY else PermissionBehavior.PASSTHROUGH
+        return replace(given, blocked=False, advice=advice)
+    return given
 
 
 def _effect(answer: Answer) -> dict[str, Any]:

@@ -1,12 +1,13 @@
 """Tool calls out of streamed deltas, from servers that agree on little (F50).
 
 Invariant: every call comes out once, in the order in which the calls began, under an id that no other call of the
-message has. Argument text is passed on as it came: whether it is JSON is for ``tools.registry`` to judge.
+message has. Argument text is passed on as it came: whether it is JSON is for ``tools.registry`` to judge. The names of
+the tools only help to tell a name in pieces from a name that is repeated and from the next call's.
 """
 
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from agent_lsp.messages import JsonObject, JsonValue, ToolCall
@@ -17,7 +18,7 @@ def new_call_id() -> str:
     return f"call_{uuid.uuid4().hex}"
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class _OpenCall:
     """A call that may still grow; argument text is kept in pieces, so that long ones stay linear."""
 
@@ -29,24 +30,31 @@ class _OpenCall:
     def arguments(self) -> str:
         return "".join(self.pieces)
 
-    def is_followed_by(self, delta: "_Delta") -> bool:
-        """Whether a delta addressed to this call really begins the next one.
+    def is_followed_by(self, delta: "_Delta", tools: Collection[str], *, again: bool) -> bool:
+        """Whether a delta addressed to this call, perhaps ``again`` in one list, really begins the next one.
 
         Only a delta that brings a name can begin a call. It does so with an id of its own (servers whose index is
-        always 0), or, where ids do not tell, if this call's arguments are there already and the delta brings
-        arguments for another tool, or more of them after a whole JSON value.
+        always 0), or, where ids do not tell, if the name is another tool's, or if it is the same one again in a list,
+        or once more with arguments after a whole JSON value.
         """
         if not (self.name and delta.name):
             return False
         if self.id and delta.id and self.id != delta.id:
             return True
-        if not (self.pieces and delta.arguments.strip()):
-            return False
-        return self.name != delta.name or (self.pieces[-1].rstrip().endswith("}") and _is_json(self.arguments))
+        if self.name != delta.name:
+            return bool(self.pieces) or self._is_whole_before(delta.name, tools)
+        if not self.pieces:
+            return again
+        return bool(delta.arguments.strip()) and self.pieces[-1].rstrip().endswith("}") and _is_json(self.arguments)
 
-    def grow(self, delta: "_Delta") -> None:
-        """Add a delta. A name that comes along with arguments and is the one we have is repeated, not continued."""
-        repeated = delta.name == self.name and (self.pieces or delta.arguments)
+    def _is_whole_before(self, name: str, tools: Collection[str]) -> bool:
+        """Whether the name so far and the next one stand for two tools rather than for pieces of one name."""
+        known = (self.name in tools, name in tools)
+        return all(known) or (any(known) and not any(tool.startswith(self.name + name) for tool in tools))
+
+    def grow(self, delta: "_Delta", tools: Collection[str]) -> None:
+        """Add a delta. The name that we have is repeated, not continued, if it is whole or comes with arguments."""
+        repeated = delta.name == self.name and (self.pieces or delta.arguments or self.name in tools)
         self.id = self.id or delta.id
         self.name += "" if repeated else delta.name
         if delta.arguments:
@@ -77,36 +85,41 @@ class _Delta:
 
 
 class ToolCallAssembler:
-    """Collects the deltas of one message."""
+    """Collects the deltas of one message. ``tools`` are the names that the request offered."""
 
-    def __init__(self) -> None:
+    def __init__(self, tools: Collection[str] = ()) -> None:
+        self._tools = tools
         self._calls: list[_OpenCall] = []
         self._by_index: dict[int, _OpenCall] = {}
         self._by_id: dict[str, _OpenCall] = {}
 
     def feed(self, entries: Sequence[JsonObject]) -> None:
         """Take the ``tool_calls`` list of one delta."""
-        for position, entry in enumerate(entries):
+        fed: list[_OpenCall] = []
+        for entry in entries:
             delta = _Delta.read(entry)
-            call = self._addressed(delta, alone=position == 0)
-            if call is None or call.is_followed_by(delta):
+            call = self._addressed(delta, alone=not fed)
+            if call is None or call.is_followed_by(delta, self._tools, again=call in fed):
                 call = _OpenCall()
                 self._calls.append(call)
+            fed.append(call)
             if delta.index is not None:
                 self._by_index[delta.index] = call
             if delta.id:
                 self._by_id[delta.id] = call
-            call.grow(delta)
+            call.grow(delta, self._tools)
 
     def _addressed(self, delta: _Delta, *, alone: bool) -> _OpenCall | None:
-        """The call that a delta continues: by index, else by id, else the last one.
+        """The call that a delta continues: by index, unless that call has another id than a known one; by id; the last.
 
         Without an index, a name begins a new call if it comes with an unknown id or behind another entry of its list.
         """
+        by_id = self._by_id.get(delta.id)
         if delta.index is not None:
-            return self._by_index.get(delta.index)
-        if delta.id in self._by_id:
-            return self._by_id[delta.id]
+            indexed = self._by_index.get(delta.index)
+            return by_id if by_id and indexed and indexed.id not in ("", delta.id) else indexed
+        if by_id:
+            return by_id
         if not self._calls or (delta.name and (delta.id or not alone)):
             return None
         return self._calls[-1]

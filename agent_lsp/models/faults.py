@@ -17,13 +17,14 @@ from urllib.parse import urlsplit
 from agent_lsp.errors import ContextOverflow, ModelError
 from agent_lsp.messages import JsonObject
 from agent_lsp.models.base import RetryWait
-from agent_lsp.models.settings import Backoff, OpenAIChatSettings
+from agent_lsp.models.settings import OPENAI_BASE_URL, Backoff, OpenAIChatSettings
 
 if TYPE_CHECKING:
     from openai import APIStatusError
 
 _RANDOM = SystemRandom()
 _LONGEST_TEXT = 300
+_SET_KEY = "Set OPENAI_API_KEY, or name the right variable in model.api_key_env"
 
 
 class TransientFault(Exception):
@@ -173,9 +174,7 @@ def _refusal(failure: Failure, said: str, settings: OpenAIChatSettings) -> str:
         return _unknown_model(said, settings)
     if failure.status in (401, 403):
         what = "refused the API key" if settings.api_key else "wants an API key"
-        return (
-            f"{_server(settings)} {what} ({said}). Set OPENAI_API_KEY, or name the right variable in model.api_key_env"
-        )
+        return f"{_server(settings)} {what} ({said}). {_SET_KEY}"
     if _UNKNOWN_MODEL.search(failure.text):
         return _unknown_model(said, settings)
     if failure.status in (404, 405):
@@ -185,6 +184,37 @@ def _refusal(failure: Failure, said: str, settings: OpenAIChatSettings) -> str:
 
 def _unknown_model(said: str, settings: OpenAIChatSettings) -> str:
     return f"{_server(settings)} does not know the model {settings.name} ({said}). Change model.name"
+
+
+def check(settings: OpenAIChatSettings) -> None:
+    """Refuse a key and an address that cannot be sent to any server. Raises ModelError, which names the setting."""
+    if bad := _UNPRINTABLE.search((settings.api_key or "").strip()):
+        raise ModelError(f"The API key holds a character that no key has (U+{ord(bad.group()):04X}). {_SET_KEY}")
+    try:
+        url = urlsplit(settings.base_url)
+        is_address = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
+    except ValueError:  # also what the attributes raise
+        is_address = False
+    if not is_address or not settings.base_url.isprintable() or " " in settings.base_url:
+        shown = one_line(settings.base_url.rpartition("@")[2].partition("?")[0], settings)
+        raise ModelError(f"model.base_url is not the address of a server: {shown}. One looks like https://host/v1")
+
+
+def unusable(error: Exception, settings: OpenAIChatSettings) -> ModelError:
+    """The error of a connection that cannot even be prepared; its text may hold the password of a proxy."""
+    return ModelError(
+        f"{_server(settings)} cannot be called ({type(error).__name__}). "
+        "Check model.base_url, and the variables that name a proxy"
+    )
+
+
+_UNPRINTABLE = re.compile(r"[^\x20-\x7e]")
+
+
+def is_openai(settings: OpenAIChatSettings) -> bool:
+    """Whether the server is OpenAI's own, in any of its regions."""
+    url = urlsplit(settings.base_url)
+    return url.scheme == "https" and f".{url.hostname}".endswith(f".{urlsplit(OPENAI_BASE_URL).hostname}")
 
 
 def unreachable(error: Exception, settings: OpenAIChatSettings) -> TransientFault:

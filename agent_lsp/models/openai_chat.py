@@ -1,12 +1,11 @@
 """A model behind OpenAI's chat completions, at OpenAI or at any server that speaks like it.
 
 Owns the connection and the retries. What is sent is ``encoding``'s, what is read is ``reply``'s, and what an error
-means is ``faults``'s. The client library is imported at the first request, or ahead of it by ``preload``, and sends
+means is ``faults``'s. The client library is imported at the first request, or ahead of it by ``connect``, and sends
 our bytes as they are: it would walk through the whole history otherwise.
 """
 
 import contextlib
-import importlib
 import threading
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
@@ -16,7 +15,18 @@ import anyio.to_thread
 
 from agent_lsp.models.base import ModelEvent, ModelRequest
 from agent_lsp.models.encoding import RequestEncoder
-from agent_lsp.models.faults import TransientFault, broken, failure_of, judge, unreachable, wait_after, web_page
+from agent_lsp.models.faults import (
+    TransientFault,
+    broken,
+    check,
+    failure_of,
+    is_openai,
+    judge,
+    unreachable,
+    unusable,
+    wait_after,
+    web_page,
+)
 from agent_lsp.models.reply import ReplyReader
 from agent_lsp.models.settings import OpenAIChatSettings
 
@@ -26,11 +36,6 @@ if TYPE_CHECKING:
 _WRITE_TIMEOUT = 60.0
 _DRAIN_TIMEOUT = 0.1
 _CLOSE_TIMEOUT = 1.0
-
-
-def preload() -> None:
-    """Import the client library, half a second of work; for a worker thread."""
-    importlib.import_module("openai")
 
 
 class OpenAIChatModel:
@@ -47,21 +52,33 @@ class OpenAIChatModel:
         return self.settings.name
 
     def connect(self) -> "AsyncOpenAI":
-        """Make the client ahead of the first request. Sends nothing, but blocks: for a worker thread."""
-        import openai
+        """Make the client ahead of the first request. Sends nothing, but blocks: for a worker thread.
 
+        Raises ModelError for a key or an address that cannot work.
+        """
         with self._connecting:
             if self._client is None:
-                self._client = openai.AsyncOpenAI(
-                    # The library takes no request without a key, or takes one from the environment.
-                    api_key=(self.settings.api_key or "").strip() or "none",
-                    base_url=self.settings.base_url,
-                    max_retries=0,
-                    timeout=openai.Timeout(
-                        self.settings.connect_timeout, read=self.settings.read_timeout, write=_WRITE_TIMEOUT
-                    ),
-                )
+                check(self.settings)
+                try:
+                    self._client = self._make_client()
+                except Exception as error:  # an odd host name, or a bad proxy variable
+                    raise unusable(error, self.settings) from None
             return self._client
+
+    def _make_client(self) -> "AsyncOpenAI":
+        import openai
+
+        settings = self.settings
+        client = openai.AsyncOpenAI(
+            # The library takes no request without a key, or takes one from the environment.
+            api_key=(settings.api_key or "").strip() or "none",
+            base_url=settings.base_url,
+            max_retries=0,
+            timeout=openai.Timeout(settings.connect_timeout, read=settings.read_timeout, write=_WRITE_TIMEOUT),
+        )
+        if not is_openai(settings):  # the library takes these from the environment, for any server
+            client.organization = client.project = None
+        return client
 
     async def aclose(self) -> None:
         """Close all connections; the next request opens new ones."""
@@ -72,10 +89,11 @@ class OpenAIChatModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Stream one answer, sending the request again after faults that pass (F54)."""
         body = self._encoder.encode(request)
+        tools = frozenset(schema.name for schema in request.tools)
         attempt = 0
         while True:
             try:
-                async with contextlib.aclosing(self._attempt(body)) as events:
+                async with contextlib.aclosing(self._attempt(body, tools)) as events:
                     async for event in events:
                         yield event
                 return
@@ -85,11 +103,11 @@ class OpenAIChatModel:
             yield wait
             await anyio.sleep(wait.delay)
 
-    async def _attempt(self, body: bytes) -> AsyncGenerator[ModelEvent, None]:
+    async def _attempt(self, body: bytes, tools: frozenset[str]) -> AsyncGenerator[ModelEvent, None]:
         """Send the request once and read its answer. The response is closed on every way out."""
         stream = await self._open(body)
         try:
-            reader = ReplyReader(self.settings, document="json" in _content_type(stream))
+            reader = ReplyReader(self.settings, tools=tools, document="json" in _content_type(stream))
             async with contextlib.aclosing(self._pieces(stream)) as pieces:
                 try:
                     async for piece in pieces:

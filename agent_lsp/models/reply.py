@@ -4,7 +4,7 @@ Invariant: a Reply comes out only if the server said that it was through, by ``[
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from agent_lsp.messages import AssistantMessage, JsonObject, JsonValue, Usage
 from agent_lsp.models.assembler import ToolCallAssembler
@@ -25,15 +25,16 @@ _FINISH_REASONS: dict[str, FinishReason] = {
 class ReplyReader:
     """Reads one answer. ``done`` says that ``[DONE]`` was seen; nothing after it is read.
 
-    ``document`` is for servers that answer with one JSON document where a stream was asked for.
+    ``document`` is for servers that answer with one JSON document where a stream was asked for. ``tools`` are the
+    names that the request offered.
     """
 
-    def __init__(self, settings: OpenAIChatSettings, *, document: bool = False) -> None:
+    def __init__(self, settings: OpenAIChatSettings, *, tools: Collection[str] = (), document: bool = False) -> None:
         self.done = False
         self._settings = settings
         self._document: list[bytes] | None = [] if document else None
         self._decoder = EventDecoder()
-        self._calls = ToolCallAssembler()
+        self._calls = ToolCallAssembler(tools)
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._finish_reason = ""

@@ -41,12 +41,12 @@ def read_settings_file(path: Path) -> SettingsFile | UnreadableFile | None:
 
 
 def _parse(text: str, source: str) -> SettingsFile | UnreadableFile:
-    from json5.loader import ModelLoader, loads  # only where a settings file exists
+    from json5.loader import DefaultLoader, ModelLoader, loads  # only where a settings file exists
     from json5.utils import JSON5DecodeError
 
     try:
-        values = loads(text)
         model = loads(text, loader=ModelLoader())
+        values = DefaultLoader().load(model)
     except JSON5DecodeError as error:
         return UnreadableFile(place=_error_place(error, source), message="not valid JSON")
     except RecursionError:

@@ -37,6 +37,9 @@ class Layer:
     from_workspace: bool = False
 
     def place(self, key: str) -> Place:
+        """Where a key stands; for one that is missing, where it would belong."""
+        while key and key not in self.places:
+            key = key.rpartition(".")[0]
         return self.places.get(key) or Place(source=self.name)
 
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from agent_lsp.approvals import Action, FileChange
 from agent_lsp.errors import ToolError
 from agent_lsp.messages import JsonObject, ToolResult, ToolSchema, freeze_object, thaw
-from agent_lsp.workspace import Access, Documents, NoDocuments, Workspace
+from agent_lsp.workspace import Access, Documents, NoDocuments, ResolvedPath, Workspace
 
 
 class Params(BaseModel):
@@ -36,7 +36,8 @@ class ToolContext:
     """What a handler may use while it runs one call.
 
     ``change`` is the change that was approved, for tools with a preview. ``environment`` is that of child
-    processes, without secrets (F45). ``output`` streams a piece of live output to whoever watches.
+    processes, without secrets (F45). ``output`` streams a piece of live output to whoever watches. ``may_read`` says
+    whether the rules let a file be shown; it is asked from worker threads too.
     """
 
     call_id: str
@@ -45,6 +46,11 @@ class ToolContext:
     change: FileChange | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     output: Callable[[str], None] = lambda _text: None
+    may_read: Callable[[ResolvedPath], bool] = lambda _path: True
+
+    def may_show(self, display: str) -> bool:
+        """Whether the rules let a file be shown that was found, through no link, below a directory in the workspace."""
+        return self.may_read(ResolvedPath(path=self.workspace.root / display, display=display, inside=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

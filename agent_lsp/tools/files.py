@@ -24,6 +24,7 @@ import anyio.to_thread
 from agent_lsp.approvals import content_digest
 from agent_lsp.errors import ToolError
 from agent_lsp.tools.base import ToolContext
+from agent_lsp.tools.in_place import TornFileError, overwrite
 from agent_lsp.workspace import ResolvedPath, Workspace
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
@@ -92,6 +93,16 @@ def resolve_inside(workspace: Workspace, spelling: str) -> ResolvedPath:
     if not path.inside:
         raise ToolError("outside_workspace", f"Path is outside the workspace: {path.display}")
     return path
+
+
+def status_of(path: ResolvedPath) -> os.stat_result | None:
+    """What is at a path; None where there is nothing. Raises ToolError for what cannot be told, such as a long name."""
+    try:
+        return path.path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise ToolError("unreadable_file", f"{path.display} cannot be read: {error.strerror}") from error
 
 
 async def load(path: ResolvedPath) -> TextFile | None:
@@ -207,12 +218,13 @@ class _Folder:
 
         The new file takes over mode and owner. Where that would break hard links, or we may not give the file to
         its owner, the old one is overwritten instead, once the new content is safe beside it: a program killed in
-        the middle of that leaves the whole new content in the temporary file.
+        the middle of that leaves the whole new content in the temporary file, and so does a disk that fails.
         """
         status = self.status(name)
         if status is not None and not os.access(self.entry(name), os.W_OK, dir_fd=self.descriptor):
             raise PermissionError(errno.EACCES, "the file is read-only")
         temporary = f".{secrets.token_hex(8)}.tmp"
+        torn = False
         try:
             can_swap = self._write_beside(temporary, content, status)
             if self.read(name) != expected:
@@ -221,11 +233,15 @@ class _Folder:
                 old, new, folder = self.entry(temporary), self.entry(name), self.descriptor
                 os.replace(old, new, src_dir_fd=folder, dst_dir_fd=folder)
             else:
-                _write(self.open(name, os.O_WRONLY | os.O_TRUNC), content)
+                overwrite(self.open(name, os.O_WRONLY), content, expected or b"", self.path / temporary)
             return True
+        except TornFileError:
+            torn = True
+            raise
         finally:
-            with suppress(FileNotFoundError):
-                os.unlink(self.entry(temporary), dir_fd=self.descriptor)
+            if not torn:
+                with suppress(FileNotFoundError):
+                    os.unlink(self.entry(temporary), dir_fd=self.descriptor)
             self._sync()
 
     def _write_beside(self, temporary: str, content: bytes, status: os.stat_result | None) -> bool:

@@ -1,9 +1,12 @@
 """``list_files``: the files of the workspace that ``.gitignore`` does not hide."""
 
 import heapq
+import stat
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import anyio.from_thread
 import anyio.to_thread
 from pydantic import Field
 
@@ -11,7 +14,7 @@ from agent_lsp.approvals import Action
 from agent_lsp.errors import ToolError
 from agent_lsp.messages import ToolResult
 from agent_lsp.tools.base import Params, Tool, ToolContext
-from agent_lsp.tools.files import resolve_inside
+from agent_lsp.tools.files import resolve_inside, status_of
 from agent_lsp.tools.globs import Glob
 from agent_lsp.tools.ripgrep import FAILED, below, find_ripgrep, glob_arguments, run_ripgrep
 from agent_lsp.tools.walk import SLOW_NOTE, walk_files
@@ -48,28 +51,42 @@ async def list_paths(
 ) -> Listing:
     """The files below a directory, by ripgrep or, where there is none, in Python."""
     if ripgrep is None:
-        return await anyio.to_thread.run_sync(_walk, directory, glob, context.workspace.root)
+        return await anyio.to_thread.run_sync(_walk, directory, glob, context)
     arguments = ["--files", "--null", *glob_arguments(glob)]
     result = await run_ripgrep(ripgrep, arguments, directory, context, output_limit=2 * _OUTPUT_BYTES)
     notes = [result.stderr.text().partition("\n")[0]] if result.exit_code == FAILED else []
     if result.stdout.omitted:
         notes.append("There are more files than could be counted")
     paths = result.stdout.head.decode(errors="replace").split("\0")[:-1]
-    if glob is not None and not glob.is_names_only:
-        paths = [path for path in paths if glob.matches(below(path, directory))]
-    return Listing(paths=[path.removeprefix("./") for path in paths], notes=tuple(notes))
+    found = (
+        path.removeprefix("./")
+        for path in paths
+        if glob is None or glob.is_names_only or glob.matches(below(path, directory))
+    )
+    return Listing(paths=await anyio.to_thread.run_sync(_shown, found, context), notes=tuple(notes))
 
 
-def _walk(directory: ResolvedPath, glob: Glob | None, root: Path) -> Listing:
+def _walk(directory: ResolvedPath, glob: Glob | None, context: ToolContext) -> Listing:
     prefix = "" if directory.display == "." else f"{directory.display}/"
-    found = walk_files(directory.path, root)
-    paths = [f"{prefix}{path}" for path in found if glob is None or glob.matches(path)]
-    return Listing(paths=paths, notes=(SLOW_NOTE,))
+    found = walk_files(directory.path, context.workspace.root)
+    paths = (f"{prefix}{path}" for path in found if glob is None or glob.matches(path))
+    return Listing(paths=_shown(paths, context), notes=(SLOW_NOTE,))
+
+
+def _shown(paths: Iterable[str], context: ToolContext) -> list[str]:
+    """The paths that the rules let be shown; in a worker thread, because there may be a million of them."""
+    shown: list[str] = []
+    for path in paths:
+        anyio.from_thread.check_cancelled()
+        if context.may_show(path):
+            shown.append(path)
+    return shown
 
 
 async def _run(params: ListFiles, context: ToolContext) -> ToolResult:
     directory = resolve_inside(context.workspace, params.path)
-    if not directory.path.is_dir():
+    status = status_of(directory)
+    if status is None or not stat.S_ISDIR(status.st_mode):
         raise ToolError("not_a_directory", f"{directory.display} is not a directory")
     glob = None if params.pattern is None else Glob(params.pattern)
     ripgrep = find_ripgrep(context.workspace, context.environment)

@@ -5,8 +5,9 @@ it has at that place; every other character must match exactly, or, where nothin
 """
 
 import difflib
+import heapq
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate, islice, pairwise
 
@@ -20,7 +21,9 @@ _COUNTED_PLACES = 1_000
 _SHOWN_CANDIDATES = 3
 _SHOWN_LINES = 12
 _SHOWN_WIDTH = 200
-_COMPARED_LINES = 10_000
+_RATED_LINES = 10_000
+_COMPARED_LINES = 200
+_CUTOFF = 0.6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +44,8 @@ def apply_edit(text: str, old: str, new: str, *, every: bool) -> Edited:
 
     Raises ToolError ``ambiguous_edit`` for several places, ``text_not_found`` for none, with the nearest lines.
     """
-    spans = list(_without_overlaps(_find(text, old)) if every else islice(_find(text, old), _COUNTED_PLACES))
+    found = _find(text, old, overlapping=not every)
+    spans = list(found if every else islice(found, _COUNTED_PLACES))
     if not spans:
         return _apply_loosely(text, old, new)
     if len(spans) > 1 and not every:
@@ -59,10 +63,22 @@ def nearest_lines(text: str, old: str) -> str:
     first_at: dict[str, int] = {}
     for index, line in enumerate(lines):
         first_at.setdefault(line.strip()[:_SHOWN_WIDTH], index)
-    compared = list(first_at)[:_COMPARED_LINES]
-    similar = difflib.get_close_matches(anchor, compared, _SHOWN_CANDIDATES, 0.6) if anchor else []
+    similar = difflib.get_close_matches(anchor, likely_lines(anchor, first_at), _SHOWN_CANDIDATES, _CUTOFF)
     starts = sorted(max(first_at[line] - anchor_at, 0) for line in similar)
     return "\n--\n".join(_numbered(lines, start, min(len(wanted), _SHOWN_LINES)) for start in starts)
+
+
+def likely_lines(anchor: str, lines: Iterable[str]) -> list[str]:
+    """The few lines that are worth a real comparison, which is slow: those that share the most pairs of characters."""
+    if not anchor:
+        return []
+    wanted = set(pairwise(anchor))
+    # As difflib counts, lines that differ this much in length are never similar enough.
+    shortest, longest = len(anchor) * _CUTOFF / (2 - _CUTOFF), len(anchor) * (2 - _CUTOFF) / _CUTOFF
+    rated = islice((line for line in lines if shortest <= len(line) <= longest), _RATED_LINES)
+    return heapq.nlargest(
+        _COMPARED_LINES, rated, key=lambda line: len(wanted.intersection(pairwise(line))) / (len(anchor) + len(line))
+    )
 
 
 def _numbered(lines: list[str], start: int, count: int) -> str:
@@ -75,47 +91,47 @@ def _contents(text: str) -> list[str]:
     return [content for content, _end in split_lines(text)]
 
 
-def _find(text: str, old: str) -> Iterator[tuple[int, int]]:
-    """Each span where ``old`` stands, overlapping ones too, in order."""
+def _find(text: str, old: str, *, overlapping: bool) -> Iterator[tuple[int, int]]:
+    """Each span where ``old`` stands, in order."""
+    if "\r" not in text:
+        old = LINE_END.sub("\n", old)
     if "\r" not in text or not LINE_END.search(old):
         start = text.find(old)
         while start >= 0:
-            yield start, start + len(old)
-            start = text.find(old, start + 1)
+            end = start + len(old)
+            yield start, end
+            start = text.find(old, start + 1 if overlapping else end)
         return
     pattern = re.compile(_ANY_LINE_END.join(re.escape(part) for part in LINE_END.split(old)))
     match = pattern.search(text)
     while match:
         yield match.span()
-        match = pattern.search(text, match.start() + 1)
-
-
-def _without_overlaps(spans: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    free = 0
-    for start, end in spans:
-        if start >= free:
-            yield start, end
-            free = end
+        match = pattern.search(text, match.start() + 1 if overlapping else match.end())
 
 
 def _replace(text: str, spans: list[tuple[int, int]], new: str) -> str:
     edges = [(0, 0), *spans, (len(text), len(text))]
     kept = [text[before[1] : after[0]] for before, after in pairwise(edges)]
-    written = [_with_line_ends_of(text, span, new) for span in spans]
+    written = _with_line_ends_of(text, spans, LINE_END.sub("\n", new))
     return "".join(piece for pair in zip(kept, [*written, ""], strict=True) for piece in pair)
 
 
-def _with_line_ends_of(text: str, span: tuple[int, int], new: str) -> str:
-    """The new text with the line ends that the file has at this place; CRs that an edit spells out stay."""
-    if "\r" in new or "\n" not in new or "\r" not in text:
-        return new
-    return new.replace("\n", _line_end_at(text, *span))
+def _with_line_ends_of(text: str, spans: list[tuple[int, int]], new: str) -> list[str]:
+    """The new text for each span: with the line end inside it, else the next after it, else the file's usual one."""
+    if "\n" not in new or "\r" not in text:
+        return [new] * len(spans)
+    line_end, known_from = _usual_line_end(text), len(text)
+    written: list[str] = []
+    for start, _end in reversed(spans):
+        found = LINE_END.search(text, start, known_from)
+        line_end, known_from = found.group() if found else line_end, start
+        written.append(new.replace("\n", line_end))
+    return written[::-1]
 
 
-def _line_end_at(text: str, start: int, end: int) -> str:
-    """The line end inside a span, else the next after it, else the file's usual one."""
-    found = LINE_END.search(text, start, end) or LINE_END.search(text, end)
-    return found.group() if found else max("\r\n", "\n", "\r", key=text.count)
+def _usual_line_end(text: str) -> str:
+    ends: list[str] = LINE_END.findall(text)
+    return max(sorted(set(ends)), key=ends.count)
 
 
 # --- white space aside

@@ -17,7 +17,6 @@ from agent_lsp.tools.globs import Glob
 from agent_lsp.workspace import ResolvedPath, Workspace
 
 SECONDS = 60.0
-NO_MATCH = 1
 FAILED = 2
 _NAME = "rg.exe" if sys.platform == "win32" else "rg"
 _FLAGS = ("--no-config", "--color=never", "--hidden", "--glob=!.git", "--no-require-git")

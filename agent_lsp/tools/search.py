@@ -1,10 +1,12 @@
 """``search``: lines of files that match a regular expression, by ripgrep."""
 
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio.to_thread
 from pydantic import Field
@@ -13,17 +15,21 @@ from agent_lsp.approvals import Action
 from agent_lsp.errors import ToolError
 from agent_lsp.messages import ToolResult
 from agent_lsp.tools.base import Params, Tool, ToolContext
-from agent_lsp.tools.files import MAX_FILE_BYTES, decode, resolve_inside, split_lines
-from agent_lsp.tools.globs import Glob
+from agent_lsp.tools.files import MAX_FILE_BYTES, decode, resolve_inside, split_lines, status_of
+from agent_lsp.tools.globs import Glob, compile_pattern
 from agent_lsp.tools.ripgrep import FAILED, below, find_ripgrep, glob_arguments, run_ripgrep
 from agent_lsp.tools.walk import SLOW_NOTE, walk_files
 from agent_lsp.workspace import Access, ResolvedPath, Workspace
+
+if TYPE_CHECKING:
+    from re2 import _Regexp as Pattern
 
 MAX_MATCHES = 1_000
 MAX_CHARACTERS = 100_000
 MAX_LINE = 500
 _OUTPUT_BYTES = 16 * 1024 * 1024
 _OUTPUT_LINE = re.compile(r"(.+?)\0(\d+)([:-])(.*)", re.DOTALL)
+_CLASS_OR_ESCAPED = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]|\\[^n]", re.DOTALL)
 
 
 class Search(Params):
@@ -61,9 +67,10 @@ class Findings:
 
 async def find_lines(params: Search, path: ResolvedPath, context: ToolContext, *, ripgrep: Path | None) -> Findings:
     """The matching lines and their context, by ripgrep or, where there is none, in Python."""
+    _check_pattern(params)
     glob = None if params.glob is None else Glob(params.glob)
     if ripgrep is None:
-        return await anyio.to_thread.run_sync(_search, params, path, glob, context.workspace.root)
+        return await anyio.to_thread.run_sync(_search, params, path, glob, context)
     arguments = [
         "--no-heading",
         "--with-filename",
@@ -90,7 +97,17 @@ async def find_lines(params: Search, path: ResolvedPath, context: ToolContext, *
         if (line := _parse(output)) and (glob is None or glob.is_names_only or glob.matches(below(line.path, path)))
     ]
     lines = [replace(line, path=line.path.removeprefix("./")) for line in found]
-    return Findings(lines=sorted(lines, key=lambda line: (line.path, line.number)), notes=tuple(notes))
+    may_show = functools.cache(context.may_show)  # once a file, not once a line
+    shown = sorted((line for line in lines if may_show(line.path)), key=lambda line: (line.path, line.number))
+    return Findings(lines=shown, notes=tuple(notes))
+
+
+def _check_pattern(params: Search) -> None:
+    """Refuse what matches in no line, and what no program takes as an argument."""
+    if "\n" in params.pattern or (not params.literal and "\\n" in _CLASS_OR_ESCAPED.sub("", params.pattern)):
+        raise ToolError("invalid_pattern", "Files are searched line by line, so a pattern must not hold a line end")
+    if "\0" in params.pattern:
+        raise ToolError("invalid_pattern", "A pattern must not hold NUL characters")
 
 
 def _parse(output: str) -> Line | None:
@@ -104,14 +121,14 @@ def _parse(output: str) -> Line | None:
 # --- without ripgrep
 
 
-def _search(params: Search, path: ResolvedPath, glob: Glob | None, root: Path) -> Findings:
+def _search(params: Search, path: ResolvedPath, glob: Glob | None, context: ToolContext) -> Findings:
     try:
-        pattern = re.compile(re.escape(params.pattern) if params.literal else params.pattern)
-    except re.error as error:
+        pattern = compile_pattern(params.pattern, literal=params.literal)
+    except ValueError as error:
         raise ToolError("invalid_pattern", f"Not a regular expression: {params.pattern} ({error})") from error
     lines: list[Line] = []
-    for name, display in _searched_files(path, root):
-        if glob is None or glob.matches(name):
+    for name, display in _searched_files(path, context.workspace.root):
+        if (glob is None or glob.matches(name)) and context.may_show(display):
             lines.extend(_matches_in(path.path / name if name else path.path, display, pattern, params.context))
     return Findings(lines=lines, notes=(SLOW_NOTE,))
 
@@ -126,14 +143,14 @@ def _searched_files(path: ResolvedPath, root: Path) -> Iterator[tuple[str, str]]
         yield name, prefix + name
 
 
-def _matches_in(file: Path, display: str, pattern: re.Pattern[str], context: int) -> Iterator[Line]:
+def _matches_in(file: Path, display: str, pattern: "Pattern", context: int) -> Iterator[Line]:
     try:
         if file.stat().st_size > MAX_FILE_BYTES:
             return
         lines = [content for content, _end in split_lines(decode(file.read_bytes()).text)]
     except (OSError, ValueError):  # unreadable or binary
         return
-    matching = {index for index, line in enumerate(lines) if pattern.search(line)}
+    matching = {index for index, line in enumerate(lines) if pattern.search(line.encode())}
     wanted = {near for index in matching for near in range(index - context, index + context + 1)}
     for index in sorted(wanted & set(range(len(lines)))):
         text = lines[index]
@@ -146,7 +163,7 @@ def _matches_in(file: Path, display: str, pattern: re.Pattern[str], context: int
 
 async def _run(params: Search, context: ToolContext) -> ToolResult:
     path = resolve_inside(context.workspace, params.path)
-    if not path.path.exists():
+    if status_of(path) is None:
         raise ToolError("file_not_found", f"File not found: {path.display}")
     ripgrep = find_ripgrep(context.workspace, context.environment)
     findings = await find_lines(params, path, context, ripgrep=ripgrep)

@@ -5,7 +5,15 @@ from pydantic import Field
 from agent_lsp.approvals import Action, FileChange, content_digest
 from agent_lsp.messages import ToolResult
 from agent_lsp.tools.base import Params, Tool, ToolContext
-from agent_lsp.tools.files import TextFile, count_lines, load_for_change, resolve_inside, save, uniform_line_end
+from agent_lsp.tools.files import (
+    LINE_END,
+    TextFile,
+    count_lines,
+    load_for_change,
+    resolve_inside,
+    save,
+    uniform_line_end,
+)
 from agent_lsp.workspace import Access, Workspace
 
 
@@ -32,13 +40,13 @@ async def _preview(params: WriteFile, context: ToolContext) -> FileChange:
 
 
 def _adapt(content: str, file: TextFile | None) -> str:
-    """The content in the shape of the file it replaces: its only kind of line end, and one byte order mark."""
+    """The content in the shape of the file it replaces: its line end, if that is not LF, and one byte order mark."""
     if file is None:
         return content
     if file.mark:
         content = content.removeprefix("\ufeff")
     line_end = uniform_line_end(file.text)
-    return content.replace("\n", line_end) if line_end and "\r" not in content else content
+    return LINE_END.sub(line_end, content) if line_end and line_end != "\n" else content
 
 
 async def _run(params: WriteFile, context: ToolContext) -> ToolResult:
@@ -53,7 +61,7 @@ async def _run(params: WriteFile, context: ToolContext) -> ToolResult:
     verb = "Created" if file is None else "Replaced"
     count = count_lines(after)
     notes = [f"{count:,} line{'' if count == 1 else 's'}"]
-    if "\r" in after and "\r" not in params.content:
+    if uniform_line_end(after) != uniform_line_end(params.content):
         notes.append("in the line ends of the old file")
     return ToolResult(
         content=f"{verb} {path.display} ({', '.join(notes)})", metadata={"path": path.display, "changed": True}

@@ -1,7 +1,7 @@
 """Tool calls out of deltas, in the styles of many servers."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from itertools import chain, count, pairwise
 from typing import Any, TypeAlias
@@ -17,8 +17,8 @@ Entry: TypeAlias = dict[str, Any]
 Lists: TypeAlias = list[list[Entry]]
 
 
-def assemble(lists: Lists) -> tuple[ToolCall, ...]:
-    assembler = ToolCallAssembler()
+def assemble(lists: Lists, tools: Collection[str] = ()) -> tuple[ToolCall, ...]:
+    assembler = ToolCallAssembler(tools)
     for entries in lists:
         assembler.feed(entries)
     return assembler.calls()
@@ -110,6 +110,16 @@ def entry(name: str | None = None, arguments: object = None, **more: Any) -> Ent
             [[entry("read", "", index=0, id="x")], [entry("write", None, index=1, id="y")], [{"index": 2, "id": "z"}]],
             (ToolCall(id="x", name="read", arguments="{}"), ToolCall(id="y", name="write", arguments="{}")),
             id="no arguments are empty ones, an entry with nothing is none",
+        ),
+        pytest.param(
+            [
+                [entry("read", "{", index=0, id="x")],
+                [entry("write", "[", index=0, id="y")],
+                [entry(None, "}", index=0, id="x")],
+                [entry(None, "]", index=0, id="y")],
+            ],
+            (ToolCall(id="x", name="read", arguments="{}"), ToolCall(id="y", name="write", arguments="[]")),
+            id="index always 0, interleaved by id",
         ),
         pytest.param(
             [[entry("read", {"a": ["é", None]}, index=0, id="x")]],
@@ -204,9 +214,11 @@ JSON = st.recursive(
 )
 
 
+NAMES = st.text("abcdefgh_0123", min_size=1, max_size=12)
+
+
 @st.composite
-def call_lists(draw: st.DrawFn) -> list[Call]:
-    names = st.text("abcdefgh_0123", min_size=1, max_size=12)
+def call_lists(draw: st.DrawFn, names: st.SearchStrategy[str] = NAMES) -> list[Call]:
     arguments = st.dictionaries(st.text(), JSON, max_size=4).map(json.dumps)
     numbers = count(1)
     return [
@@ -252,6 +264,7 @@ STYLES: dict[str, Callable[[list[Call]], Lists]] = {
     "id repeated": lambda calls: in_turn([split_names(i, call, str) for i, call in enumerate(calls)]),
     "interleaved": lambda calls: side_by_side([split_names(i, call, lambda _: None) for i, call in enumerate(calls)]),
     "index always 0": lambda calls: in_turn([split_names(0, call, lambda _: None) for call in calls]),
+    "index always 0, interleaved": lambda calls: side_by_side([split_names(0, call, str) for call in calls]),
     "index absent": lambda calls: in_turn([split_names(None, call, lambda _: "") for call in calls]),
     "index absent, interleaved": lambda calls: side_by_side([split_names(None, call, str) for call in calls]),
     "name repeated": lambda calls: in_turn([repeated_names(i, call) for i, call in enumerate(calls)]),

@@ -3,6 +3,8 @@
 import codecs
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -118,6 +120,60 @@ async def test_save_keeps_hard_links(root: Path) -> None:
 
     assert (root / "one").samefile(root / "two")
     assert contents(root) == {"one": b"new", "two": b"new"}
+
+
+# Saves a file with a hard link, while no file can grow beyond a number of bytes from the second write on.
+SAVE_ON_A_DISK_THAT_FILLS_UP = """
+import anyio, os, resource, sys
+from pathlib import Path
+from agent_lsp.errors import ToolError
+from agent_lsp.tools.files import load, save
+from agent_lsp.workspace import Workspace
+
+def fill_the_disk(event, arguments):
+    if event == "open" and arguments[0] == "one" and arguments[2] & os.O_WRONLY:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
+
+async def main():
+    path = Workspace(Path(sys.argv[1])).resolve("one")
+    try:
+        await save(path, "new and much longer", previous=await load(path))
+    except ToolError as error:
+        print(error.code, error.message, sep=": ")
+
+sys.addaudithook(fill_the_disk)
+anyio.run(main)
+"""
+
+
+def save_on_a_disk_that_fills_up(root: Path, room: int) -> str:
+    """What the tool says, and a file ``one`` with a link ``two`` that it has tried to write."""
+    (root / "one").write_text("old text")
+    (root / "two").hardlink_to(root / "one")
+    command = [sys.executable, "-c", SAVE_ON_A_DISK_THAT_FILLS_UP, str(root), str(room)]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limit on the size of files")
+@pytest.mark.requirement("F31")
+def test_save_leaves_the_old_content_where_the_disk_is_full(root: Path) -> None:
+    said = save_on_a_disk_that_fills_up(root, room=10)
+
+    assert said == "unwritable_file: one cannot be written: File too large\n"
+    assert contents(root) == {"one": b"old text", "two": b"old text"}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limit on the size of files")
+@pytest.mark.requirement("F31")
+def test_save_keeps_the_new_content_where_the_old_cannot_be_put_back(root: Path) -> None:
+    said = save_on_a_disk_that_fills_up(root, room=4)
+
+    [kept] = set(contents(root)) - {"one", "two"}
+    assert said == (
+        "unwritable_file: one cannot be written: File too large, and the old content could not be put back; "
+        f"the new one is in {root / kept}\n"
+    )
+    assert (root / kept).read_bytes() == b"new and much longer"
 
 
 @pytest.mark.requirement("F31")

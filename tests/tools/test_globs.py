@@ -61,6 +61,26 @@ def test_glob_of_a_directory_matches_all_below_it() -> None:
     assert [path for path in PATHS if Glob("src/deep/").matches(path)] == ["src/deep/a.py", "src/deep/x,y.txt"]
 
 
+@pytest.mark.parametrize("glob", ["*a*a*a*a*a*a*a*a*a*a*ab", "x/*a*a*a*a*a*a*a*a*a*a*ab", f"{'**/' * 40}ab"])
+def test_glob_takes_linear_time(glob: str) -> None:
+    assert not Glob(glob).matches(f"x/{'a' * 5_000}")
+    assert not Glob(glob).matches("a/" * 5_000)
+
+
+@pytest.mark.parametrize(
+    ("glob", "path", "fits"),
+    [
+        ("a#b -~&{c}", "a#b -~&c", True),
+        ("ü?.[ä-ö]", "ü漢.ä", True),
+        ("new\nline*", "new\nline\n.txt", True),
+        ("?", "\udcff", True),
+        ("a", "A", False),
+    ],
+)
+def test_glob_takes_all_characters(glob: str, path: str, fits: bool) -> None:
+    assert Glob(glob).matches(path) == fits
+
+
 @pytest.mark.parametrize(
     ("glob", "names", "is_names_only"),
     [
@@ -74,7 +94,7 @@ def test_glob_knows_the_names_of_its_files(glob: str, names: tuple[str, ...], is
     assert (Glob(glob).names, Glob(glob).is_names_only) == (names, is_names_only)
 
 
-@pytest.mark.parametrize("glob", ["[z-a]", "{a,b}" * 20])
+@pytest.mark.parametrize("glob", ["[z-a]", "{a,b}" * 20, "\ud800"])
 def test_glob_refuses_what_means_nothing(glob: str) -> None:
     with pytest.raises(ToolError) as caught:
         Glob(glob)

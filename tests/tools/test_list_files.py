@@ -1,6 +1,7 @@
 """Listing honours .gitignore, with ripgrep and without it."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from agent_lsp.tools.base import ToolContext
 from agent_lsp.tools.globs import Glob
 from agent_lsp.tools.list_files import LIST_FILES, list_paths
 from agent_lsp.tools.ripgrep import find_ripgrep
-from agent_lsp.workspace import Workspace
+from agent_lsp.workspace import ResolvedPath, Workspace
 from tests.tools.conftest import Call
 
 
@@ -99,6 +100,30 @@ async def test_list_paths_honours_gitignore(
     assert listing.notes == (() if has_ripgrep else ("ripgrep not found; slow search in Python",))
 
 
+@pytest.mark.parametrize("has_ripgrep", [True, False])
+@pytest.mark.parametrize("directory", [".", "src"])
+async def test_list_paths_leaves_out_what_may_not_be_read(
+    tree: Path, context: ToolContext, has_ripgrep: bool, directory: str
+) -> None:
+    asked: list[ResolvedPath] = []
+
+    def may_read(path: ResolvedPath) -> bool:
+        asked.append(path)
+        return path.display != "src/a.py"
+
+    listing = await list_paths(
+        context.workspace.resolve(directory),
+        Glob("*.[pt][ys]"),
+        replace(context, may_read=may_read),
+        ripgrep=find_ripgrep(context.workspace, context.environment) if has_ripgrep else None,
+    )
+
+    assert sorted(listing.paths) == ["src/b.ts", "src/generated/kept.py"]
+    assert sorted(asked, key=lambda path: path.display) == [
+        context.workspace.resolve(path) for path in ("src/a.py", "src/b.ts", "src/generated/kept.py")
+    ]
+
+
 async def test_list_files_lists_sorted_paths(tree: Path, call: Call) -> None:
     assert await call(LIST_FILES, path="src") == ToolResult(
         content="src/.gitignore\nsrc/a.py\nsrc/b.ts\nsrc/generated/kept.py", metadata={"count": 4}
@@ -133,14 +158,15 @@ async def test_list_files_says_how_many_there_are(root: Path, call: Call) -> Non
     [
         ({}, "[No files found]"),
         ({"path": "missing"}, "Error [not_a_directory]: missing is not a directory"),
+        ({"path": "x" * 300}, "Error [unreadable_file]: {long} cannot be read: File name too long"),
         ({"path": ".."}, "Error [outside_workspace]: Path is outside the workspace: {parent}"),
-        ({"pattern": "[z-a]"}, "Error [invalid_glob]: Not a glob: [z-a] (bad character range z-a at position 9)"),
+        ({"pattern": "[z-a]"}, "Error [invalid_glob]: Not a glob: [z-a] (invalid character class range: z-a)"),
     ],
 )
 async def test_list_files_says_why_there_is_nothing(
     root: Path, call: Call, arguments: dict[str, str], expected: str
 ) -> None:
-    assert (await call(LIST_FILES, **arguments)).content == expected.format(parent=root.parent)
+    assert (await call(LIST_FILES, **arguments)).content == expected.format(parent=root.parent, long="x" * 300)
 
 
 # --- where ripgrep is looked for

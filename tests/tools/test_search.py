@@ -11,6 +11,7 @@ from agent_lsp.messages import JsonValue, ToolResult
 from agent_lsp.tools.base import ToolContext
 from agent_lsp.tools.ripgrep import find_ripgrep
 from agent_lsp.tools.search import SEARCH, Findings, Line, Search, find_lines
+from agent_lsp.workspace import ResolvedPath
 from tests.tools.conftest import Call
 
 
@@ -53,7 +54,9 @@ EVERYWHERE = [
         ({"pattern": "(?i)NEEDLE in"}, EVERYWHERE[:1]),
         ({"pattern": "needle(x)", "literal": True}, [EVERYWHERE[3]]),
         ({"pattern": "-needle-"}, [EVERYWHERE[2]]),
-        ({"pattern": "needle(?=\\()"}, [EVERYWHERE[3], EVERYWHERE[5]]),
+        ({"pattern": "caf. ne[^\\n]*e$"}, [EVERYWHERE[1]]),
+        ({"pattern": "n\\\\n"}, []),
+        ({"pattern": "e\\n", "literal": True}, []),
         ({"pattern": "needle", "glob": "*.py"}, EVERYWHERE[3:]),
         ({"pattern": "needle", "glob": "src/b.*"}, EVERYWHERE[4:]),
         ({"pattern": "needle", "glob": "*.log"}, []),
@@ -86,15 +89,84 @@ async def test_find_lines_agrees_with_and_without_ripgrep(
     assert findings == Findings(lines=expected, notes=notes)
 
 
+LINE_END = "Files are searched line by line, so a pattern must not hold a line end"
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        (Search(pattern="needle("), "needle("),
+        (Search(pattern="in hay\n"), LINE_END),
+        (Search(pattern="in\nhay", literal=True), LINE_END),
+        (Search(pattern=r"in hay\n"), LINE_END),
+        (Search(pattern=r"[^\n]\\\n"), LINE_END),
+        (Search(pattern="\0"), "A pattern must not hold NUL characters"),
+    ],
+)
 @pytest.mark.parametrize("has_ripgrep", [True, False])
-async def test_find_lines_refuses_a_pattern_that_is_none(tree: Path, context: ToolContext, has_ripgrep: bool) -> None:
+async def test_find_lines_refuses_a_pattern_that_is_none(
+    tree: Path, context: ToolContext, has_ripgrep: bool, params: Search, message: str
+) -> None:
     ripgrep = find_ripgrep(context.workspace, context.environment) if has_ripgrep else None
 
     with pytest.raises(ToolError) as caught:
-        await find_lines(Search(pattern="needle("), context.workspace.resolve("."), context, ripgrep=ripgrep)
+        await find_lines(params, context.workspace.resolve("."), context, ripgrep=ripgrep)
 
     assert caught.value.code == "invalid_pattern"
-    assert "needle(" in caught.value.message
+    assert message in caught.value.message
+
+
+async def test_find_lines_looks_around_with_ripgrep_alone(tree: Path, context: ToolContext) -> None:
+    path, params = context.workspace.resolve("."), Search(pattern=r"needle(?=\()")
+    ripgrep = find_ripgrep(context.workspace, context.environment)
+
+    assert await find_lines(params, path, context, ripgrep=ripgrep) == Findings(lines=[EVERYWHERE[3], EVERYWHERE[5]])
+    with pytest.raises(ToolError) as caught:
+        await find_lines(params, path, context, ripgrep=None)
+    assert (caught.value.code, caught.value.message) == (
+        "invalid_pattern",
+        r"Not a regular expression: needle(?=\() (invalid perl operator: (?=)",
+    )
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$", "(.*)*x"])
+async def test_find_lines_takes_linear_time_without_ripgrep(root: Path, context: ToolContext, pattern: str) -> None:
+    (root / "file").write_text("a" * 5_000 + "!")
+
+    findings = await find_lines(Search(pattern=pattern), context.workspace.resolve("."), context, ripgrep=None)
+
+    assert findings.lines == []
+
+
+@pytest.mark.parametrize("has_ripgrep", [True, False])
+@pytest.mark.parametrize(
+    ("start", "glob", "asked_for"),
+    [
+        (".", "*.py", ["src/a.py", "src/b.py"]),
+        ("src", "b.py", ["src/b.py"]),
+        ("src", None, ["src/a.py", "src/b.py"]),
+        ("src/b.py", None, ["src/b.py"]),
+    ],
+)
+async def test_find_lines_leaves_out_what_may_not_be_read(
+    tree: Path, context: ToolContext, has_ripgrep: bool, start: str, glob: str | None, asked_for: list[str]
+) -> None:
+    asked: list[ResolvedPath] = []
+
+    def may_read(path: ResolvedPath) -> bool:
+        asked.append(path)
+        return path.display != "src/b.py"
+
+    findings = await find_lines(
+        Search(pattern="needle", glob=glob),
+        context.workspace.resolve(start),
+        replace(context, may_read=may_read),
+        ripgrep=find_ripgrep(context.workspace, context.environment) if has_ripgrep else None,
+    )
+
+    assert findings.lines == [line for line in EVERYWHERE if line.path in asked_for and line.path != "src/b.py"]
+    # Each file once.
+    assert sorted(asked, key=lambda path: path.display) == [context.workspace.resolve(path) for path in asked_for]
 
 
 async def test_search_groups_by_file(tree: Path, call: Call) -> None:
@@ -131,6 +203,10 @@ async def test_search_bounds_long_lines(root: Path, call: Call) -> None:
     [
         ({"pattern": "nowhere"}, "[No matches]"),
         ({"pattern": "x", "path": "missing"}, "Error [file_not_found]: File not found: missing"),
+        (
+            {"pattern": "x", "path": "x" * 300},
+            f"Error [unreadable_file]: {'x' * 300} cannot be read: File name too long",
+        ),
         ({"pattern": "x", "path": ".."}, "Error [outside_workspace]: Path is outside the workspace: {parent}"),
     ],
 )
