@@ -69,6 +69,9 @@ async def _run_subagent(parent: Agent, params: SpawnAgent, call_id: str, depth: 
     except AgentLspError as error:
         text = str(error)
         raise ToolError("agent_failed", f"The sub-agent {params.name} ended without an answer: {error}") from error
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}"
+        raise
     finally:
         parent.emit(SubagentFinished(agent=params.name, call_id=call_id, text=text, is_error=is_error, usage=used))
     return ToolResult(content=text)

@@ -4,7 +4,7 @@ Invariant: an answer that cannot be understood is a failure that is told, never 
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +45,7 @@ def parse_envelope(output: str) -> Answer:
     specific = _Envelope(envelope.take("hookSpecificOutput", Mapping, "an object") or {})
     advice = _decision(specific, "permissionDecision", _ADVICE)
     decision = _decision(envelope, "decision", _DECISIONS)
+    updated = envelope.take("updated_input", Mapping, "an object")
     goes_on = envelope.take("continue", bool, "true or false")
     reasons = (
         envelope.text("reason"),
@@ -57,8 +58,7 @@ def parse_envelope(output: str) -> Answer:
         or PermissionBehavior.DENY in (decision, advice),
         reason=next(filter(None, reasons), ""),
         context="\n\n".join(filter(None, (envelope.text("additional_context"), specific.text("additionalContext")))),
-        updated_input=envelope.take("updated_input", Mapping, "an object")
-        or specific.take("updatedInput", Mapping, "an object"),
+        updated_input=specific.take("updatedInput", Mapping, "an object") if updated is None else updated,
         advice=advice or (decision if decision is PermissionBehavior.ALLOW else PermissionBehavior.PASSTHROUGH),
         message=envelope.text("systemMessage"),
     )
@@ -91,40 +91,31 @@ def _decision(part: _Envelope, key: str, known: Mapping[str, PermissionBehavior]
     return known.get(word, PermissionBehavior.PASSTHROUGH)
 
 
-def find_object(output: str) -> Mapping[str, Any] | None:
-    """The JSON object in an output, whatever a shell profile printed around it; None where nothing begins like one.
+_DECODER = json.JSONDecoder()
+_MOST_FAILURES = 200  # braces that begin no JSON; a bound, because each costs a look at what follows
 
-    Raises UnreadableAnswer, with the position, where the output itself begins with a brace and is not JSON.
+
+def find_object(output: str) -> Mapping[str, Any] | None:
+    """The last JSON object in an output, whatever a shell profile printed before it; None where there is none.
+
+    Raises UnreadableAnswer, with the position, where the output itself begins with a brace and holds no object.
     """
     text = output.strip().lstrip("\ufeff")
-    for candidate in _candidates(text):
+    found: Mapping[str, Any] | None = None
+    failures, start = 0, text.find("{")
+    while start >= 0 and failures < _MOST_FAILURES:
         try:
-            value = json.loads(candidate)
+            found, end = _DECODER.raw_decode(text, start)
+            start = text.find("{", end)
         except (ValueError, RecursionError):
-            continue
-        if isinstance(value, Mapping):
-            return value
-    if text.startswith("{"):
+            failures += 1
+            begins_line = start == 0 or text[start - 1] == "\n"
+            # What a broken object holds is not the answer; noise within a line may stand before it.
+            start = text.find("\n{", start) if begins_line else text.find("{", start + 1)
+            start += begins_line and start >= 0
+    if found is None and text.startswith("{"):
         raise UnreadableAnswer(f"the output begins like JSON and is not: {_position(text)}")
-    return None
-
-
-_MOST_CANDIDATES = 50
-
-
-def _candidates(text: str) -> Iterator[str]:
-    """The whole text; then what follows each line that begins with a brace; then the first brace to the last."""
-    yield text
-    end = text.rfind("}") + 1
-    if not end:
-        return
-    start = -1
-    for _ in range(_MOST_CANDIDATES):
-        start = text.find("\n{", start + 1)
-        if start < 0:
-            break
-        yield text[start + 1 : end]
-    yield text[max(text.find("{"), 0) : end]
+    return found
 
 
 def _position(text: str) -> str:

@@ -39,13 +39,25 @@ def established_payload(payload: Mapping[str, Any], root: Path) -> dict[str, Any
 def _input(tool: str, args: Mapping[str, Any], root: Path) -> dict[str, Any]:
     """A tool's arguments as such hooks know them: an absolute path, and the strings of an edit where it is one."""
     given = dict(args)
-    if "path" in given:
+    if isinstance(given.get("path"), str):
         path = str(root / given.pop("path"))
         given["path" if tool in ("search", "list_files") else "file_path"] = path
     if "edits" in given:
-        edits = [{_EDIT_KEYS[key]: value for key, value in edit.items()} for edit in given.pop("edits")]
-        given |= edits[0] if len(edits) == 1 else {"edits": edits}
+        edits = _renamed(given.pop("edits"), _EDIT_KEYS)
+        given |= (
+            edits[0] if isinstance(edits, list) and len(edits) == 1 and isinstance(edits[0], dict) else {"edits": edits}
+        )
     return given
+
+
+def _renamed(edits: Any, names: Mapping[str, str]) -> Any:
+    """Edits under other names; what is no list of objects stays as it is, for the tool to refuse."""
+    if not isinstance(edits, list):
+        return edits
+    return [
+        {names.get(key, key): value for key, value in edit.items()} if isinstance(edit, dict) else edit
+        for edit in edits
+    ]
 
 
 def own_input(updated: Mapping[str, Any]) -> dict[str, Any]:
@@ -55,8 +67,7 @@ def own_input(updated: Mapping[str, Any]) -> dict[str, Any]:
         given["path"] = given.pop("file_path")
     single = {key: given.pop(name) for key, name in _EDIT_KEYS.items() if name in given}
     if "edits" in given:
-        own = {name: key for key, name in _EDIT_KEYS.items()}
-        given["edits"] = [{own.get(name, name): value for name, value in edit.items()} for edit in given["edits"]]
+        given["edits"] = _renamed(given["edits"], {name: key for key, name in _EDIT_KEYS.items()})
     elif single:
         given["edits"] = [single]
     return given

@@ -147,7 +147,10 @@ class HookRunner:
             answer = Answer(blocked=hook.blocking and hook.event != STOP, reason=f"{hook.name} was not run: {refusal}")
             self._note(HookRun(hook=hook, subject=occasion.subject, decision="skipped", reason=refusal))
             return answer
-        given = await self._execute(hook, occasion)
+        try:
+            given = await self._execute(hook, occasion)
+        except Exception as error:  # a hook that cannot be run for whatever reason is a failure like any other (B14)
+            given = Answer(failure=f"{type(error).__name__}: {error}")
         answer = _heeded(hook, given)
         self._note(
             HookRun(

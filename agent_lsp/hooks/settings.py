@@ -97,13 +97,16 @@ def _parse_entry(
     if "hooks" not in entry:
         return _checked(event, entry, key, place_of(key), report, established=False)
     inner = entry["hooks"]
-    if not isinstance(inner, list | tuple) or not all(isinstance(item, Mapping) for item in inner):
-        report(f"{key}.hooks", "expected a list of objects")
+    if not isinstance(inner, list | tuple):
+        report(f"{key}.hooks", "expected a list of hooks")
         return []
     group = {name: value for name, value in entry.items() if name != "hooks"}
     found: list[ConfiguredHook] = []
     for index, item in enumerate(inner):
         place = f"{key}.hooks.{index}"
+        if not isinstance(item, Mapping):
+            report(place, "expected an object")
+            continue
         found += _checked(event, {**group, **item}, place, place_of(place), report, established=True)
     return found
 
@@ -200,7 +203,10 @@ def _blocking(entry: Mapping[str, Any], event: str, *, established: bool) -> boo
 
 def _timeout(entry: Mapping[str, Any]) -> float:
     value = _value(entry, "timeout", int | float, "a number of seconds")  # type: ignore[arg-type]
-    return DEFAULT_SECONDS if value is None or not value > 0 else float(value)
+    try:
+        return DEFAULT_SECONDS if value is None or not value > 0 else float(value)
+    except OverflowError as error:
+        raise _Mistake("timeout", "expected a number of seconds") from error
 
 
 def _headers(entry: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

@@ -7,7 +7,8 @@ it names, changes the digest (B42, F70).
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -48,28 +49,40 @@ def hook_item(hook: ConfiguredHook, root: Path) -> TrustItem:
 
 
 _SCRIPT_SUFFIXES = frozenset(
-    ".bash .bat .cjs .cmd .fish .js .lua .mjs .php .pl .ps1 .py .rb .sh .ts .zsh".split()  # noqa: SIM905 (one word each)
+    {".awk", ".bash", ".bat", ".cjs", ".cmd", ".fish", ".js", ".lua", ".mjs", ".php", ".pl", ".ps1", ".py", ".rb"}
+    | {".sed", ".sh", ".ts", ".zsh"}
 )
+_INTERPRETER = re.compile(r"(.*/)?(ba|da|k|z)?sh|(.*/)?(python|node|ruby|perl|php|lua|deno|bun)[\d.]*|-f|source|\.")
 
 
 def _scripts(hook: ConfiguredHook, root: Path) -> Iterator[str]:
-    """Digests of the workspace's own scripts in a command: whoever changes one of them changes the hook."""
+    """Digests of the workspace's own scripts in a command: whoever changes one of them changes the hook.
+
+    Files that a command only writes to or reads must not count: they change with every run.
+    """
     if hook.type != "command":
         return
-    for word in _words(hook.target):
+    words = _words(hook.target)
+    for before, word in zip(("", *words), words, strict=False):
         path = root / word
         try:
-            if path.is_file() and path.is_relative_to(root) and (path.suffix in _SCRIPT_SUFFIXES or _runs(path)):
+            if path.is_file() and path.is_relative_to(root) and (_is_script(path) or _INTERPRETER.fullmatch(before)):
                 yield hashlib.sha256(path.read_bytes()).hexdigest()
         except (OSError, ValueError):
             yield "unreadable"
 
 
-def _words(command: str | tuple[str, ...]) -> Iterable[str]:
+def _words(command: str | tuple[str, ...]) -> tuple[str, ...]:
+    """The words of a command, and of a shell's command line both as quoted and in pieces."""
     if isinstance(command, tuple):
         return command
-    return re.findall(r"[^\s;&|<>()\"'`$]+", re.sub(r'"?\$\{?CLAUDE_PROJECT_DIR\}?"?', ".", command))
+    line = re.sub(r'"?\$\{?CLAUDE_PROJECT_DIR\}?"?', ".", command)
+    pieces = re.findall(r"[^\s;&|<>()\"'`$]+", line)
+    try:
+        return (*pieces, *shlex.split(line))
+    except ValueError:
+        return tuple(pieces)
 
 
-def _runs(path: Path) -> bool:
-    return bool(path.stat().st_mode & 0o111)
+def _is_script(path: Path) -> bool:
+    return path.suffix in _SCRIPT_SUFFIXES or bool(path.stat().st_mode & 0o111)

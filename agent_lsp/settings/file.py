@@ -1,5 +1,7 @@
 """Reads one settings file: JSON with comments and trailing commas, each value with its line and column."""
 
+import contextlib
+import json
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -45,7 +47,9 @@ def _parse(text: str, source: str) -> SettingsFile | UnreadableFile:
     from json5.utils import JSON5DecodeError
 
     try:
-        model = loads(text, loader=ModelLoader())
+        # JSON has these two characters in strings; JSON5 as json-five reads it has not.
+        model = loads(text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"), loader=ModelLoader())
+        _decode_strings(model.value)
         values = DefaultLoader().load(model)
     except JSON5DecodeError as error:
         return UnreadableFile(place=_error_place(error, source), message="not valid JSON")
@@ -65,6 +69,22 @@ def _parse(text: str, source: str) -> SettingsFile | UnreadableFile:
             duplicates.append((key, place))
         places[key] = place
     return SettingsFile(values=values, places=places, duplicates=tuple(duplicates))
+
+
+def _decode_strings(node: Any) -> None:
+    """Give each string of a tree its JSON value; json-five decodes escapes twice and leaves surrogates in two."""
+    from json5.model import DoubleQuotedString, JSONArray, JSONObject
+
+    if isinstance(node, JSONObject):
+        for pair in node.key_value_pairs:
+            _decode_strings(pair.key)
+            _decode_strings(pair.value)
+    elif isinstance(node, JSONArray):
+        for value in node.values:
+            _decode_strings(value)
+    elif isinstance(node, DoubleQuotedString):
+        with contextlib.suppress(ValueError):  # what JSON does not know, such as \x41, JSON5 does
+            node.characters = json.loads(node.raw_value)
 
 
 def _error_place(error: Exception, source: str) -> Place:

@@ -40,8 +40,10 @@ class TrustStore:
         """Forget; returns how many were known."""
         known = [digest for digest in digests if self.covers(digest)]
         for digest in known:
-            self._unsaved.discard(digest)
-            (self._directory / digest).unlink(missing_ok=True)
+            if digest in self._unsaved:
+                self._unsaved.discard(digest)
+            else:
+                (self._directory / digest).unlink(missing_ok=True)
         return len(known)
 
 

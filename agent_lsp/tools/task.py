@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
+import anyio
 from pydantic import Field
 
 from agent_lsp.approvals import Action
@@ -54,6 +55,7 @@ class TaskList:
     watcher: TaskWatcher = _nobody
     _tasks: dict[str, Task] = field(default_factory=dict)
     _created: int = 0
+    _changing: anyio.Lock = field(default_factory=anyio.Lock)
 
     def __str__(self) -> str:
         return "\n".join(map(str, self._tasks.values())) or "There are no tasks."
@@ -65,6 +67,14 @@ class TaskList:
         return task
 
     async def create(self, params: "TaskCreate") -> tuple[Task, str]:
+        async with self._changing:
+            return await self._create(params)
+
+    async def update(self, params: "TaskUpdate") -> tuple[Task, str]:
+        async with self._changing:
+            return await self._update(params)
+
+    async def _create(self, params: "TaskCreate") -> tuple[Task, str]:
         self._created += 1
         task = Task(id=str(self._created), subject=params.subject, description=params.description)
         self._tasks[task.id] = task
@@ -74,7 +84,7 @@ class TaskList:
             del self._tasks[task.id]
             raise
 
-    async def update(self, params: "TaskUpdate") -> tuple[Task, str]:
+    async def _update(self, params: "TaskUpdate") -> tuple[Task, str]:
         earlier = self.get(params.id)
         task = replace(earlier, **params.model_dump(exclude_none=True))
         self._require_possible(task)

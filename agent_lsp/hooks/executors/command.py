@@ -40,12 +40,12 @@ def _judge(result: ProgramResult, hook: ConfiguredHook) -> Answer:
     if result.timed_out:
         return Answer(failure=f"timed out after {hook.timeout:g} s")
     stderr = result.stderr.readable(STDERR_SHOWN).strip()
-    if result.exit_code not in (0, BLOCK_EXIT_CODE):
-        return Answer(failure=f"exit code {result.exit_code}{f': {stderr}' if stderr else ''}")
     try:
         answer = parse_envelope(result.stdout.text())
     except UnreadableAnswer as error:
         answer = Answer(failure=str(error))
     if result.exit_code == BLOCK_EXIT_CODE:  # whatever stdout says (F4)
         return Answer(blocked=True, reason=stderr or answer.reason or DEFAULT_REASON, message=answer.message)
+    if result.exit_code != 0 and not answer.blocked:
+        return Answer(failure=f"exit code {result.exit_code}{f': {stderr}' if stderr else ''}")
     return answer
