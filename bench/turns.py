@@ -1,6 +1,6 @@
 """P5: what the harness adds to a turn, at growing history.
 
-Both sides run in this process against a server in a thread: the CPU of the loop's own side between an answer's last
+Both sides run in this process against a server in a thread: the wall time between an answer's last
 byte and the next request's arrival. Ours goes through the whole loop, one tool call of a tool that does nothing for
 each turn; the floor sends the same history by the client library and reads the stream.
 """

@@ -177,7 +177,7 @@ async def test_context_of_a_watcher_reaches_the_model(call: Call) -> None:
     assert (await call(tools(tasks)["task_create"], subject="a")).content == "1. [pending] a\nmind the gap"
 
 
-@pytest.mark.requirement("B27")
+@pytest.mark.requirement("S3-tasks", "B27")
 @pytest.mark.parametrize("error", [ToolError("hook_blocked", "no"), RuntimeError("odd")])
 async def test_task_that_is_refused_was_never_there(error: Exception) -> None:
     tasks = await listed("kept", watcher=Watcher(error))
