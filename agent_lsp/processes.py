@@ -284,7 +284,7 @@ else:
                 targets = _living(process.pid, mark)
                 if not targets:
                     return
-                for target in (-process.pid, *targets):
+                for target in (-process.pid, *_outside(process.pid, targets)):  # each hears of it once
                     _signal(target, number)
                 await _wait_for_end_of(targets, wait)
 
@@ -314,6 +314,13 @@ else:
         while children := {entry.pid for entry in table if entry.parent in found} - found:
             found |= children
         return found
+
+    def _outside(group: int, targets: set[int]) -> Iterator[int]:
+        """Those of the living that a signal to the group does not reach."""
+        for target in targets:
+            entry = _entry(target) if target > 0 else None
+            if entry is not None and entry.group != group:
+                yield target
 
     def _is_alive(target: int) -> bool:
         return _signal(target, 0) if target < 0 else _entry(target) is not None

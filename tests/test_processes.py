@@ -177,19 +177,22 @@ async def test_run_program_lets_a_cleanly_detached_server_live(tmp_path: Path, e
 )
 @pytest.mark.requirement("F60")
 async def test_run_program_ends_at_once_when_cancelled(command: str, environment: dict[str, str]) -> None:
-    begun = anyio.Event()
-    seen_alive: list[str] = []
+    begun, printed = anyio.Event(), list[str]()
+
+    def hear(text: str) -> None:
+        printed.append(text)
+        begun.set()
+
     async with anyio.create_task_group() as group:
-        group.start_soon(
-            lambda: run_program(bash(f"echo begun; {command}", environment), on_output=lambda _text: begun.set())
-        )
+        group.start_soon(lambda: run_program(bash(f"echo $$; {command}", environment), on_output=hear))
         await begun.wait()
-        seen_alive = marked_processes(environment["AGENT_LSP_TEST"])
+        pid = int(printed[0].split()[0])
+        was_running = is_running(pid)
         group.cancel_scope.cancel()
         cancelled = time.monotonic()
 
     assert time.monotonic() - cancelled < 1  # 0.2 s on a quiet machine; bench/ measures it
-    assert bool(seen_alive) == (sys.platform == "linux")
+    assert (was_running, is_running(pid)) == (sys.platform == "linux", False)
     assert marked_processes(environment["AGENT_LSP_TEST"]) == []
 
 
