@@ -8,7 +8,6 @@ a server that detached itself cleanly (own session, own output) outlives a progr
 import asyncio
 import os
 import secrets
-import selectors
 import signal
 import subprocess
 import sys
@@ -122,9 +121,7 @@ async def run_program(program: Program, *, on_output: Callable[[str], None] | No
             timed_out = limit.cancelled_caught
             if timed_out:
                 await _end(process, mark, program.grace)
-            with anyio.move_on_after(DRAIN_SECONDS) as drain:
-                await watch.until_closed()
-            ended_cleanly = not drain.cancelled_caught
+            ended_cleanly = await watch.until_closed()
     finally:
         await _close(process, None if ended_cleanly else mark, program.grace)
     return ProgramResult(
@@ -151,36 +148,32 @@ def _start(program: Program, mark: str) -> "subprocess.Popen[bytes]":
 
 
 class _Watch:
-    """Reads a program's output and notices its end, by callbacks of the loop on one descriptor, that of a selector.
+    """Reads a program's output and notices its end by callbacks of the loop.
 
     Half the price of asyncio's own pipes, tasks and child watcher, and a hook runs around every tool call (P6).
     """
 
     def __init__(self, process: "subprocess.Popen[bytes]", stdout: "_Capture", stderr: "_Capture") -> None:
         self._process = process
-        self._streams = {
-            stream: capture for stream, capture in ((process.stdout, stdout), (process.stderr, stderr)) if stream
-        }
-        self._open = len(self._streams)
+        self._captures = {process.stdout: stdout, process.stderr: stderr}
+        self._open = set(filter(None, self._captures))
         self._ended = anyio.Event()
         self._closed = anyio.Event()
         self._pidfd = os.pidfd_open(process.pid) if hasattr(os, "pidfd_open") else None
+        self._loop = asyncio.get_running_loop()
 
     def __enter__(self) -> Self:
-        self._selector = selectors.DefaultSelector()
-        for stream, capture in self._streams.items():
-            self._selector.register(stream, selectors.EVENT_READ, capture)
+        for stream in self._open:
+            self._loop.add_reader(stream, self._read, stream)
         if self._pidfd is not None:
-            self._selector.register(self._pidfd, selectors.EVENT_READ)
-        asyncio.get_running_loop().add_reader(self._selector, self._on_ready)
+            self._loop.add_reader(self._pidfd, self._note_end)
         return self
 
     def __exit__(self, *_error: object) -> None:
-        asyncio.get_running_loop().remove_reader(self._selector)
-        self._selector.close()
-        for stream in self._streams:
-            stream.close()
+        for stream in tuple(self._open):
+            self._close(stream)
         if self._pidfd is not None:
+            self._loop.remove_reader(self._pidfd)
             os.close(self._pidfd)
 
     async def until_end(self) -> None:
@@ -190,25 +183,35 @@ class _Watch:
         while self._process.poll() is None:  # noqa: ASYNC110 (where a process has no descriptor)
             await anyio.sleep(POLL_SECONDS)
 
-    async def until_closed(self) -> None:
-        """Wait until nobody holds the output any more."""
+    async def until_closed(self) -> bool:
+        """Wait, but not long, until nobody holds the output any more; returns whether that is so."""
         if self._open:
-            await self._closed.wait()
+            with anyio.move_on_after(DRAIN_SECONDS):
+                await self._closed.wait()
+        return not self._open
 
-    def _on_ready(self) -> None:
-        for key, _events in self._selector.select(0):
-            capture: _Capture | None = key.data
-            if capture is None:
-                self._ended.set()
-                self._selector.unregister(key.fileobj)
-            elif chunk := os.read(key.fd, 65536):
-                capture.add(chunk)
-            else:
-                capture.add(b"", final=True)
-                self._selector.unregister(key.fileobj)
-                self._open -= 1
-                if not self._open:
-                    self._closed.set()
+    def _note_end(self) -> None:
+        if self._pidfd is not None:
+            self._loop.remove_reader(self._pidfd)
+        self._ended.set()
+
+    def _read(self, stream: IO[bytes]) -> None:
+        chunk = os.read(stream.fileno(), 65536)
+        self._captures[stream].add(chunk, final=not chunk)
+        if not chunk:
+            self._close(stream)
+
+    def _close(self, stream: IO[bytes]) -> None:
+        self._loop.remove_reader(stream)
+        stream.close()
+        self._open.discard(stream)
+        if not self._open:
+            self._closed.set()
+
+
+def _memory_file() -> IO[bytes]:
+    """A file without a name; in memory where the system can."""
+    return os.fdopen(os.memfd_create("stdin"), "w+b") if hasattr(os, "memfd_create") else tempfile.TemporaryFile()
 
 
 @contextmanager
@@ -220,7 +223,7 @@ def _stdin(content: bytes) -> Iterator[IO[bytes] | int]:
     if not content:
         yield subprocess.DEVNULL
         return
-    with tempfile.TemporaryFile() as file:
+    with _memory_file() as file:
         file.write(content)
         file.seek(0)
         yield file
@@ -257,6 +260,8 @@ class _Capture:
 
 
 async def _close(process: "subprocess.Popen[bytes]", mark: str | None, grace: float) -> None:
+    if mark is None and process.poll() is not None and not _group_lives(process.pid):
+        return
     with anyio.move_on_after(2, shield=True):  # a process in an uninterruptible state must not hold the agent
         await _end(process, mark, grace)
     process.poll()
@@ -269,7 +274,13 @@ if sys.platform == "win32":
             command = ["taskkill", "/F", "/T", "/PID", str(process.pid)]
             await anyio.run_process(command, check=False)
 
+    def _group_lives(leader: int) -> bool:
+        return False
+
 else:
+
+    def _group_lives(leader: int) -> bool:
+        return _signal(-leader, 0)
 
     async def _end(process: "subprocess.Popen[bytes]", mark: str | None, grace: float) -> None:
         """TERM, a short grace, then KILL, for the group and, where a mark is given, all that carries it."""
@@ -279,7 +290,7 @@ else:
                 (signal.SIGKILL, KILL_SECONDS),
                 (signal.SIGKILL, KILL_SECONDS),  # for what was born between the look and the first KILL
             ):
-                if mark is None and not _signal(-process.pid, 0):
+                if mark is None and not _group_lives(process.pid):
                     return
                 targets = _living(process.pid, mark)
                 if not targets:

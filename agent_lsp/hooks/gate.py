@@ -23,10 +23,12 @@ class TrustGate:
         self._refused: dict[str, str] = {}
         self._asking = anyio.Lock()
 
-    async def admit(self, digest: str, waiting: Callable[[], Sequence[TrustItem]]) -> str | None:
-        """None where this content may run, else why it may not. ``waiting`` lists what one question is about."""
-        if self._trust.covers(digest):
-            return None
+    def covers(self, digest: str) -> bool:
+        """Whether this content was approved before."""
+        return self._trust.covers(digest)
+
+    async def ask(self, digest: str, waiting: Callable[[], Sequence[TrustItem]]) -> str | None:
+        """None where this content may run by now, else why it may not. ``waiting`` is what one question is about."""
         async with self._asking:
             if not self._trust.covers(digest) and digest not in self._refused:
                 await self._ask([item for item in waiting() if not self._trust.covers(item.digest)])

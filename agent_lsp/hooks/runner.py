@@ -172,7 +172,9 @@ class HookRunner:
         """Why a hook may not run. What changed while a human was deciding is not what was approved."""
         root = self._surroundings.root
         digest = hook_item(hook, root).digest
-        refusal = await self._gate.admit(digest, self._waiting)
+        if self._gate.covers(digest):
+            return None
+        refusal = await self._gate.ask(digest, self._waiting)
         changed = refusal is None and hook_item(hook, root).digest != digest
         return "it changed while it was being approved" if changed else refusal
 

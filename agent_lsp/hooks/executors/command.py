@@ -31,15 +31,13 @@ async def run_command(
         result = await run_program(program)
     except (OSError, ValueError) as error:
         return Answer(failure=f"cannot be started: {error}")
-    return replace(
-        _judge(result, hook), exit_code=result.exit_code, stderr=result.stderr.readable(STDERR_SHOWN).strip()
-    )
+    stderr = result.stderr.readable(STDERR_SHOWN).strip()
+    return replace(_judge(result, stderr, hook), exit_code=result.exit_code, stderr=stderr)
 
 
-def _judge(result: ProgramResult, hook: ConfiguredHook) -> Answer:
+def _judge(result: ProgramResult, stderr: str, hook: ConfiguredHook) -> Answer:
     if result.timed_out:
         return Answer(failure=f"timed out after {hook.timeout:g} s")
-    stderr = result.stderr.readable(STDERR_SHOWN).strip()
     try:
         answer = parse_envelope(result.stdout.text())
     except UnreadableAnswer as error:
