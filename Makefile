@@ -36,7 +36,7 @@ clean:
 	@touch $@
 
 .venv/product: pyproject.toml .venv/python
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[demo]'
 	@touch $@
 
 .venv/dev: pyproject.toml .venv/python

@@ -4,7 +4,7 @@ The map: a module imports only from the rooms above its own, and domains do not 
 the exceptions stated (``tests/test_architecture.py`` holds this table)::
 
     values     errors messages workspace approvals terminal_text processes
-    domains    models tools permissions hooks          (hooks may read tools.base and models)
+    domains    models tools permissions hooks validation   (hooks may read tools.base and models)
     engine     agent
     assembly   settings session
     fronts     lsp cli

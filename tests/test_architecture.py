@@ -8,7 +8,7 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "agent_lsp"
 
 VALUES = ("errors", "messages", "workspace", "approvals", "terminal_text", "processes")
-DOMAINS = ("models", "tools", "permissions", "hooks")
+DOMAINS = ("models", "tools", "permissions", "hooks", "validation")
 FRONTS = ("cli", "lsp")
 ALLOWED: dict[str, set[str]] = {
     **{room: set(VALUES[: VALUES.index(room)]) for room in VALUES},

@@ -47,6 +47,7 @@ def test_initialize_loads_what_it_needs_to_answer() -> None:
         "agent_lsp.cli.main",
         "agent_lsp.errors",
         "agent_lsp.lsp",
+        "agent_lsp.lsp.code_actions",
         "agent_lsp.lsp.diagnostics",
         "agent_lsp.lsp.documents",
         "agent_lsp.lsp.front",
@@ -59,6 +60,7 @@ def test_initialize_loads_what_it_needs_to_answer() -> None:
         "agent_lsp.lsp.server",
         "agent_lsp.lsp.setup",
         "agent_lsp.lsp.transport",
+        "agent_lsp.lsp.validation",
         "agent_lsp.workspace",
     ]
     assert not loaded & set(_HEAVY)

@@ -17,6 +17,7 @@ from agent_lsp.agent.agent import Agent
 from agent_lsp.agent.events import (
     ApprovalRequested,
     ApprovalResolved,
+    CommandRan,
     FileChanged,
     HookFailed,
     HookReached,
@@ -232,6 +233,8 @@ class ToolRound:
             raise AssertionError("a permit for other arguments reached the handler")
         self._agent.emit(ToolStarted(tool=prepared.name, call_id=prepared.call_id, arguments=prepared.arguments))
         self._running.add(prepared.call_id)
+        if prepared.definition.access is Access.EXECUTE:
+            self._agent.emit(CommandRan(call_id=prepared.call_id))
         try:
             if prepared.action(self._agent.workspace) != admitted.action:  # a link was put in the way (A40, F23)
                 raise ToolError("path_changed", "The path leads elsewhere than when the call was judged; try again")

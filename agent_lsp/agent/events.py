@@ -11,7 +11,9 @@ from typing import Literal, TypeAlias
 
 from agent_lsp.messages import JsonObject, JsonValue, ToolResult, Usage
 
-StopReason: TypeAlias = Literal["completed", "stopped_by_hook", "rejected", "limit", "cancelled", "failed"]
+StopReason: TypeAlias = Literal[
+    "completed", "stopped_by_hook", "rejected", "validation_failed", "limit", "cancelled", "failed"
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +157,13 @@ class FileChanged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CommandRan:
+    """A handler ran a program, which may have changed anything, whatever came of it."""
+
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolFinished:
     """A call is answered; ``phase`` is the stage that answered it (A57)."""
 
@@ -166,10 +175,78 @@ class ToolFinished:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ValidationStarted:
+    """The agent has stopped and the project's validators run; ``attempt`` counts from 1 in one prompt."""
+
+    attempt: int
+    limit: int
+    validators: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidatorStarted:
+    """One validator is running now, with this command in this directory of the workspace."""
+
+    name: str
+    command: str
+    directory: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidatorFinished:
+    """One validator is done; ``duration`` is in seconds, ``log`` the path of its whole output."""
+
+    name: str
+    status: str
+    duration: float = 0.0
+    output: str = ""
+    log: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingSeen:
+    """One thing that a validator found, as editors and scripts get it; lines and columns count from 1."""
+
+    path: str
+    line: int
+    column: int
+    message: str
+    code: str
+    tool: str
+    severity: str
+    already_failing: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidationReport:
+    """What a round of validators came to.
+
+    ``status`` is green, red, refused (not trusted), or none (there was nothing to run). ``failing`` names the
+    validators that are red, ``already_failing`` those that were so before the agent's changes.
+    """
+
+    status: Literal["green", "red", "refused", "none"]
+    failing: tuple[str, ...] = ()
+    already_failing: tuple[str, ...] = ()
+    findings: tuple[FindingSeen, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidationFinished:
+    """A round is over."""
+
+    attempt: int
+    limit: int
+    report: ValidationReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnFinished:
     """The prompt has ended. ``text`` is the final answer; ``error`` is what the human should hear otherwise.
 
-    ``changes`` are the files that tools wrote; what programs did to others is not in it.
+    ``changes`` are the files that tools wrote; what programs did to others is not in it. ``validation`` is the last
+    round's report, where there was one.
     """
 
     stop_reason: StopReason
@@ -177,6 +254,7 @@ class TurnFinished:
     changes: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
     error: str | None = None
+    validation: ValidationReport | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,9 +293,14 @@ AgentEvent: TypeAlias = (
     | ToolStarted
     | ToolOutput
     | FileChanged
+    | CommandRan
     | ToolFinished
     | SubagentEvent
     | SubagentFinished
+    | ValidationStarted
+    | ValidatorStarted
+    | ValidatorFinished
+    | ValidationFinished
     | TurnFinished
 )
 

@@ -58,9 +58,16 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--mode", help="permission mode: default, accept_edits, plan, dont_ask or bypass")
     run.add_argument("--output", choices=["text", "json", "stream-json"], default="text", help="what stdout carries")
     run.add_argument("--trust", action="store_true", help="trust what this workspace's settings execute and allow")
+    run.add_argument("--no-validate", action="store_true", help="do not run the project's linters and tests at the end")
     run.add_argument("--max-turns", type=int, metavar="N", help="bound on the model requests of the run")
     _add_workspace(run)
     run.set_defaults(run_command=_run)
+
+    validate = _command(commands, "validate", "run the project's own linters and tests", "agent-lsp validate --json")
+    validate.add_argument("--json", action="store_true", help="one JSON object instead of a table")
+    validate.add_argument("--trust", action="store_true", help="run them without a question")
+    _add_workspace(validate)
+    validate.set_defaults(run_command=_validate)
 
     demo = _command(commands, "demo", "the whole loop on a small project, without key or network", "agent-lsp demo")
     demo.add_argument("--keep", action="store_true", help="keep the project's folder and print its path")
@@ -143,6 +150,12 @@ def _hooks_test(options: argparse.Namespace) -> int:
     from agent_lsp.cli.hooks import test_hooks
 
     return test_hooks(options)
+
+
+def _validate(options: argparse.Namespace) -> int:
+    from agent_lsp.cli.validate import validate
+
+    return validate(options)
 
 
 def _trust(options: argparse.Namespace) -> int:

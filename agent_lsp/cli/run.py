@@ -33,6 +33,7 @@ def run_prompt(options: argparse.Namespace) -> int:
             mode=options.mode,
             max_turns=options.max_turns,
             trusted=options.trust,
+            validate=not options.no_validate,
         )
     )
     for problem in session.problems:
@@ -57,6 +58,8 @@ def run_prompt(options: argparse.Namespace) -> int:
         return 128 + killed_by
     if finished.error is not None:
         raise AgentLspError(finished.error)
+    if finished.stop_reason == "validation_failed":
+        return EXIT_FAILED
     return EXIT_INTERRUPTED if finished.stop_reason == "cancelled" else EXIT_OK
 
 

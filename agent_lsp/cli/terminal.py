@@ -17,6 +17,9 @@ from agent_lsp.agent.events import (
     ModelRetry,
     PermissionDecided,
     SubagentEvent,
+    ValidationFinished,
+    ValidationStarted,
+    ValidatorFinished,
 )
 from agent_lsp.approvals import ApprovalReply, ApprovalRequest, Scope, visible
 from agent_lsp.messages import thaw
@@ -49,6 +52,8 @@ def _line(event: AgentEvent) -> str | None:
         case ConfiguredHookRan(decision=decision) if decision != "passed" or event.message:
             said = " - ".join(filter(None, (event.reason, event.message)))
             return f"[Hook] {event.name}: {decision} {event.subject} - {said}"
+        case ValidationStarted() | ValidatorFinished() | ValidationFinished():
+            return _validation_line(event)
         case SubagentEvent():
             line = _line(event.event)
             return None if line is None else f"[Agent {event.agent}] {line}"
@@ -58,6 +63,18 @@ def _line(event: AgentEvent) -> str | None:
             return f"[Model] retry {event.attempt} in {event.delay:.1f} s - {event.reason}"
         case _:
             return None
+
+
+def _validation_line(event: ValidationStarted | ValidatorFinished | ValidationFinished) -> str:
+    match event:
+        case ValidationStarted():
+            return f"[Validation] {event.attempt}: {', '.join(event.validators)}"
+        case ValidatorFinished():
+            return f"[Validation] {event.name}: {event.status} ({event.duration:.1f} s)"
+        case ValidationFinished(report=report):
+            before = f"already failing before the changes: {', '.join(report.already_failing)}"
+            told = [*report.failing, *report.notes, *([before] if report.already_failing else [])]
+            return f"[Validation] {report.status}{': ' if told else ''}{'; '.join(told)}"
 
 
 class TerminalApprover:

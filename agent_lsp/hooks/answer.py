@@ -18,7 +18,8 @@ DEFAULT_REASON = "blocked by hook"
 class Answer:
     """One hook's answer. ``failure`` says why it could not be had: a non-blocking error, unless ``on_failure`` differs.
 
-    ``message`` is for the human alone. ``exit_code`` and ``stderr`` are what a program left behind, for the hook log.
+    ``message`` is for the human alone. ``exit_code`` and ``stderr`` are what a program left behind, for the hook log;
+    ``output`` is all that a validator printed. ``refused`` says that the hook was not trusted, so it was not run.
     """
 
     blocked: bool = False
@@ -30,6 +31,8 @@ class Answer:
     failure: str | None = None
     exit_code: int | None = None
     stderr: str = ""
+    output: str = ""
+    refused: bool = False
 
 
 class UnreadableAnswer(ValueError):

@@ -17,7 +17,7 @@ from agent_lsp.hooks import established
 from agent_lsp.hooks.answer import DEFAULT_REASON, Answer
 from agent_lsp.hooks.executors.command import run_command
 from agent_lsp.hooks.gate import TrustGate
-from agent_lsp.hooks.settings import BLOCKING_EVENTS, STOP, ConfiguredHook
+from agent_lsp.hooks.settings import BLOCKING_EVENTS, STOP, VALIDATION, ConfiguredHook
 from agent_lsp.hooks.trust import TrustItem, hook_item
 from agent_lsp.messages import JsonObject, thaw
 from agent_lsp.models.base import Model
@@ -144,7 +144,8 @@ class HookRunner:
         started, clock = time.time(), time.monotonic()
         refusal = await self._refusal(hook)
         if refusal is not None:
-            answer = Answer(blocked=hook.blocking and hook.event != STOP, reason=f"{hook.name} was not run: {refusal}")
+            reason = f"{hook.name} was not run: {refusal}"
+            answer = Answer(blocked=hook.blocking and hook.event != STOP, reason=reason, refused=True)
             self._note(HookRun(hook=hook, subject=occasion.subject, decision="skipped", reason=refusal))
             return answer
         try:
@@ -239,6 +240,10 @@ def canonical(args: JsonObject | None) -> str:
 
 def _heeded(hook: ConfiguredHook, given: Answer) -> Answer:
     """What an answer does: a block counts only from a blocking hook (B22), a failure only by ``on_failure`` (B14)."""
+    if hook.event == VALIDATION:  # every failure is one, whatever ``blocking`` says (B36)
+        failed = given.blocked or given.failure is not None
+        why = given.failure if given.exit_code is None else None  # a bare exit code says nothing to the model
+        return replace(given, blocked=failed, reason=given.reason or why or "")
     if given.failure is not None:
         reason = f"{hook.name} failed: {given.failure}"
         if hook.on_failure == "ask" and hook.event == "PreToolUse":

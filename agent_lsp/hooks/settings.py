@@ -29,6 +29,8 @@ EVENTS = (
 STOP = "Stop"
 """Accepted in settings too, as the established shape's Stop command hook (R13)."""
 
+VALIDATION = "PostStopValidation"
+
 BLOCKING_EVENTS = ("PreToolUse", "UserPromptSubmit", "TaskCreated", "TaskCompleted", STOP)
 """Where a block is heeded (B7); PostStopValidation fails softly, all others observe."""
 

@@ -43,7 +43,8 @@ class Trust(Protocol):
 
 def hook_item(hook: ConfiguredHook, root: Path) -> TrustItem:
     """A hook of a workspace as something to be trusted."""
-    exact = [hook.event, hook.type, hook.target, hook.headers, hook.place.source, *_scripts(hook, root)]
+    scripts = script_digests(hook.target, root) if hook.type == "command" else ()
+    exact = [hook.event, hook.type, hook.target, hook.headers, hook.place.source, *scripts]
     digest = hashlib.sha256(json.dumps(exact).encode()).hexdigest()
     return TrustItem(text=f"{hook.event} {hook.type}: {hook.text}", place=hook.place, digest=digest)
 
@@ -55,14 +56,12 @@ _SCRIPT_SUFFIXES = frozenset(
 _INTERPRETER = re.compile(r"(.*/)?(ba|da|k|z)?sh|(.*/)?(python|node|ruby|perl|php|lua|deno|bun)[\d.]*|-f|source|\.")
 
 
-def _scripts(hook: ConfiguredHook, root: Path) -> Iterator[str]:
+def script_digests(command: str | tuple[str, ...], root: Path) -> Iterator[str]:
     """Digests of the workspace's own scripts in a command: whoever changes one of them changes the hook.
 
     Files that a command only writes to or reads must not count: they change with every run.
     """
-    if hook.type != "command":
-        return
-    words = _words(hook.target)
+    words = _words(command)
     for before, word in zip(("", *words), words, strict=False):
         path = root / word
         try:

@@ -17,13 +17,17 @@ _MAX_QUESTIONS = 20  # a client that answers by itself must not keep us asking f
 ALLOW = "Allow"
 ALLOW_SESSION = "Allow in this session"
 DENY = "Deny"
+_HOW_ELSE = "Answer with the command agent.approvals.allow or agent.approvals.deny."
 
 
 class Screen(Protocol):
     """What an editor can put before the human."""
 
-    async def ask(self, message: str, actions: Sequence[str]) -> str | None:
-        """Show a question and wait for the chosen title; None where it was dismissed or cannot be asked."""
+    async def ask(self, message: str, actions: Sequence[str], *, otherwise: str = "") -> str | None:
+        """Show a question and wait for the chosen title; None where it was dismissed or cannot be asked.
+
+        ``otherwise`` is what an editor that cannot ask says beside the message.
+        """
         ...
 
     async def show_text(self, name: str, text: str) -> bool:
@@ -95,7 +99,7 @@ class EditorApprover:
         async with self._on_screen:
             for _attempt in range(_MAX_QUESTIONS):
                 shown_at = anyio.current_time()
-                title = await self._screen.ask(question(request), (look, *replies))
+                title = await self._screen.ask(question(request), (look, *replies), otherwise=_HOW_ELSE)
                 if title == look:
                     await self._screen.show_text(f"{request.action.tool}-{request.id[:8]}", details(request))
                     continue

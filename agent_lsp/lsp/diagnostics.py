@@ -1,30 +1,65 @@
-"""Mistakes in settings files, shown where they stand.
+"""What is wrong, shown where it stands: mistakes in settings files, and what validators found.
 
-Invariant: a file's diagnostics are replaced as a whole, so that a mended mistake disappears.
+Invariant: each owner's diagnostics are replaced as a whole, so that what was mended disappears, and owners do not wipe
+out one another's.
 """
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
 import anyio.to_thread
+import attrs
 from lsprotocol import types
 
 from agent_lsp.lsp.server import AgentServer
 
+if TYPE_CHECKING:
+    from agent_lsp.agent.events import ValidationReport
+
 SOURCE = "agent-lsp"
 _END_OF_LINE = 2**31 - 1  # a client takes what is beyond a line for its end
+VALIDATION = "validation"
+_OWNER = "validation"
+_OLD = "[before the last change] "
 _WATCHED = "**/.agent-lsp/settings*.json"
 
 
-class SettingsDiagnostics:
-    """Reads the settings of a workspace and publishes what is wrong with them."""
+Found: TypeAlias = dict[str, list[types.Diagnostic]]
+"""Diagnostics by the URI of their file."""
+
+
+class DiagnosticBoard:
+    """The one place that publishes. ``replace`` takes an owner's diagnostics of all files."""
 
     def __init__(self, server: AgentServer) -> None:
         self._server = server
-        self._published: set[str] = set()
+        self._found: dict[str, Found] = {}
+
+    def replace(self, owner: str, found: Found) -> None:
+        """Show these in the place of the owner's earlier ones."""
+        before = self._found.get(owner, {})
+        self._found[owner] = found
+        for uri in before.keys() | found.keys():
+            if before.get(uri) != found.get(uri):
+                self._publish(uri)
+
+    def of(self, owner: str) -> Found:
+        return self._found.get(owner, {})
+
+    def _publish(self, uri: str) -> None:
+        shown = [diagnostic for found in self._found.values() for diagnostic in found.get(uri, [])]
+        self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri=uri, diagnostics=shown))
+
+
+class SettingsDiagnostics:
+    """Reads the settings of a workspace and shows what is wrong with them."""
+
+    def __init__(self, server: AgentServer, board: DiagnosticBoard) -> None:
+        self._server = server
+        self._board = board
         self._reading = anyio.Lock()
 
     def watch(self) -> None:
@@ -37,14 +72,50 @@ class SettingsDiagnostics:
         self._server.client_register_capability(types.RegistrationParams(registrations=[registration]))
 
     async def refresh(self, root: Path, editor: Sequence[Mapping[str, Any]]) -> None:
-        """Read again and publish."""
+        """Read again and show."""
         async with self._reading:
-            found = await anyio.to_thread.run_sync(_diagnostics, root, editor)
-            for uri in found.keys() | self._published:
-                self._server.text_document_publish_diagnostics(
-                    types.PublishDiagnosticsParams(uri=uri, diagnostics=found.get(uri, []))
+            self._board.replace("settings", await anyio.to_thread.run_sync(_settings_problems, root, editor))
+
+
+class ValidationDiagnostics:
+    """The findings of the last round of validators; those of a file that has changed since are marked as old."""
+
+    def __init__(self, board: DiagnosticBoard) -> None:
+        self._board = board
+
+    def show(self, root: Path, report: "ValidationReport") -> None:
+        """Replace all findings."""
+        found: Found = defaultdict(list)
+        for finding in report.findings:
+            severity = types.DiagnosticSeverity.Error
+            if finding.severity == "warning" or finding.already_failing:
+                severity = types.DiagnosticSeverity.Warning
+            line, column = max(finding.line - 1, 0), max(finding.column - 1, 0)
+            end = types.Position(line, column + 1 if finding.column else _END_OF_LINE)
+            known = " (already failing before the agent's changes)" if finding.already_failing else ""
+            found[(root / finding.path).as_uri()].append(
+                types.Diagnostic(
+                    range=types.Range(types.Position(line, column), end),
+                    message=f"{': '.join(filter(None, (finding.code, finding.message)))}{known}",
+                    severity=severity,
+                    source=SOURCE,
+                    code=VALIDATION,
                 )
-            self._published = set(found)
+            )
+        self._board.replace(_OWNER, dict(found))
+
+    def age(self, uri: str) -> bool:
+        """Mark a file's findings as older than its text; returns whether there were any."""
+        found = self._board.of(_OWNER)
+        current = [diagnostic for diagnostic in found.get(uri, []) if not diagnostic.message.startswith(_OLD)]
+        if not current:
+            return False
+        aged = [
+            attrs.evolve(each, message=f"{_OLD}{each.message}", severity=types.DiagnosticSeverity.Information)
+            for each in current
+        ]
+        self._board.replace(_OWNER, {**found, uri: aged})
+        return True
 
 
 def is_settings_file(path: Path | None) -> bool:
@@ -52,11 +123,11 @@ def is_settings_file(path: Path | None) -> bool:
     return path is not None and path.name in ("settings.json", "settings.local.json")
 
 
-def _diagnostics(root: Path, editor: Sequence[Mapping[str, Any]]) -> dict[str, list[types.Diagnostic]]:
+def _settings_problems(root: Path, editor: Sequence[Mapping[str, Any]]) -> Found:
     """All mistakes that stand in a file, by the file's URI."""
     from agent_lsp.session.configured import workspace_settings
 
-    found: dict[str, list[types.Diagnostic]] = defaultdict(list)
+    found: Found = defaultdict(list)
     for problem in workspace_settings(root, editor).problems:
         path = Path(problem.place.source)
         if not path.is_absolute():

@@ -16,13 +16,14 @@ from lsprotocol import types
 from pygls.capabilities import get_capability
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcRequestCancelled
 
-from agent_lsp.lsp.diagnostics import SettingsDiagnostics, is_settings_file
+from agent_lsp.lsp.diagnostics import DiagnosticBoard, SettingsDiagnostics, ValidationDiagnostics, is_settings_file
 from agent_lsp.lsp.documents import path_of
 from agent_lsp.lsp.progress import work_done_progress
 from agent_lsp.lsp.server import AgentServer
+from agent_lsp.lsp.validation import ValidationFront
 
 if TYPE_CHECKING:
-    from agent_lsp.agent.events import AgentEvent, TurnFinished
+    from agent_lsp.agent.events import AgentEvent, TurnFinished, ValidationReport
     from agent_lsp.lsp.jobs import Job
     from agent_lsp.lsp.prompts import Conversations, Turn
     from agent_lsp.session.session import Session
@@ -44,11 +45,13 @@ class Front:
         self._editor_layers: list[Mapping[str, Any]] = [{}, {}]
         """The settings of ``initializationOptions`` and of the editor's section, the weaker first."""
         self._events = False
-        self._root = Path.cwd()
+        self.root = Path.cwd()
         self._preparing: Job[None] | None = None
         self._arriving: set[anyio.CancelScope] = set()
         self._shown: set[str] = set()
-        self._diagnostics = SettingsDiagnostics(server)
+        board = DiagnosticBoard(server)
+        self._diagnostics = SettingsDiagnostics(server, board)
+        self.validation = ValidationFront(server, self, ValidationDiagnostics(board))
         self._conversations: Conversations | None = None
 
     # Settings
@@ -62,7 +65,7 @@ class Front:
         folders = [folder.uri for folder in params.workspace_folders or ()]
         roots = [path for uri in (*folders, params.root_uri) if uri and (path := path_of(uri)) is not None]
         if roots:
-            self._root = roots[0]
+            self.root = roots[0]
 
     async def pull_settings(self) -> None:
         """Ask the editor for its section, if it can be asked."""
@@ -88,6 +91,10 @@ class Front:
         if isinstance(settings, Mapping):
             self._editor_layers[layer] = settings
 
+    def document_changed(self, uri: str) -> None:
+        """A document was edited: what validators found in it may not be true any more."""
+        self.validation.document_changed(uri)
+
     # Prompts
 
     def prepare(self) -> "Job[None]":
@@ -106,7 +113,7 @@ class Front:
 
     def check_settings(self) -> None:
         """Show the mistakes in the settings files as they are now."""
-        check = partial(self._diagnostics.refresh, self._root, self._editor_layers)
+        check = partial(self._diagnostics.refresh, self.root, self._editor_layers)
         self._server.start_job(check, "check settings")
 
     def document_saved(self, uri: str) -> None:
@@ -114,7 +121,7 @@ class Front:
         if is_settings_file(path_of(uri)):
             self.check_settings()
 
-    async def _talk(self) -> "Conversations":
+    async def talk(self) -> "Conversations":
         """The conversations, made with the first prompt because what they import is heavy."""
         await self.prepare().settle()
         if self._conversations is None:
@@ -124,7 +131,7 @@ class Front:
 
             screen = EditorScreen(self._server)
             self._conversations = Conversations(
-                root=self._root,
+                root=self.root,
                 client=self,
                 screen=screen,
                 approver=EditorApprover(screen),
@@ -139,7 +146,7 @@ class Front:
         with anyio.CancelScope() as scope:
             self._arriving.add(scope)
             try:
-                return await (await self._talk()).turn(arguments)
+                return await (await self.talk()).turn(arguments)
             finally:
                 self._arriving.discard(scope)
         raise JsonRpcRequestCancelled("The prompt was cancelled before it began")
@@ -147,25 +154,28 @@ class Front:
     async def prompt(self, params: object) -> dict[str, Any]:
         """``agent/prompt``: the result when the turn has ended."""
         turn = await self._turn(params)
-        from agent_lsp.lsp.prompts import result_json
+        from agent_lsp.lsp.wire import result_json
 
-        return result_json(turn, await self._run(turn))
+        return result_json(turn.session.id, turn.id, await self._run(turn))
 
     async def run(self, arguments: object) -> dict[str, str]:
         """``agent.run``: the turn goes on in the background, and ends with a message."""
         turn = await self._turn(arguments)
 
         async def work() -> None:
-            self._announce(await self._run(turn))
+            finished = await self._run(turn)
+            self._announce(finished)
+            if finished.stop_reason == "validation_failed" and finished.validation is not None:
+                await self.validation.offer_help(turn.session, finished.validation)
 
         self._server.start_job(work, f"turn {turn.id}")
         return {"sessionId": turn.session.id, "turnId": turn.id}
 
     async def _run(self, turn: "Turn") -> "TurnFinished":
         from agent_lsp.agent.events import TurnStarted
-        from agent_lsp.lsp.prompts import progress_line
+        from agent_lsp.lsp.wire import progress_line
 
-        talk = await self._talk()
+        talk = await self.talk()
         title = f"Agent: {turn.prompt.splitlines()[0][:60]}"
         async with work_done_progress(self._server, title, turn.cancel, turn.token) as progress:
 
@@ -220,7 +230,18 @@ class Front:
     def warn(self, message: str) -> None:
         self._server.window_show_message(types.ShowMessageParams(type=types.MessageType.Warning, message=message))
 
+    def validating(self) -> None:
+        self.validation.state = "running"
+
+    def validated(self, session: "Session", report: "ValidationReport") -> None:
+        self.validation.show(report)
+
     # Commands
+
+    async def validate(self, arguments: object) -> dict[str, bool]:
+        """``agent.validate``: run all validators in the background; not while a turn runs."""
+        session = await (await self.talk()).chosen(_optional_text(arguments, "sessionId"))
+        return {"started": self.validation.start(session)}
 
     def cancel(self, arguments: object) -> dict[str, bool]:
         """``agent.cancel``"""
@@ -234,7 +255,7 @@ class Front:
     async def mode(self, arguments: object) -> dict[str, str]:
         """``agent.mode``"""
         wanted = _optional_text(arguments, "mode")
-        talk = await self._talk()
+        talk = await self.talk()
         if wanted is not None:
             talk.set_mode(wanted)
         return {"mode": talk.current_mode()}
@@ -244,7 +265,7 @@ class Front:
         talk = self._conversations
         sessions = [] if talk is None else list(talk.sessions.values())
         return {
-            "root": str(self._root),
+            "root": str(self.root),
             "mode": None if talk is None else talk.current_mode(),
             "sessions": [
                 {
@@ -257,6 +278,7 @@ class Front:
                 for session in sessions
             ],
             "pendingApprovals": 0 if talk is None else len(talk.approver.pending),
+            "validation": self.validation.state,
             "problems": [problem for session in sessions[-1:] for problem in session.problems],
         }
 
@@ -277,8 +299,8 @@ class Front:
 
     async def answer_approval(self, arguments: object) -> dict[str, bool]:
         """``agent.approvals.answer``; without an id, the oldest."""
-        talk = await self._talk()
-        from agent_lsp.lsp.prompts import AnswerParams, read
+        talk = await self.talk()
+        from agent_lsp.lsp.wire import AnswerParams, read
 
         params = read(AnswerParams, arguments)
         return {"answered": talk.approver.answer(params.id, params.reply())}
@@ -289,13 +311,13 @@ class Front:
 
     async def hooks(self, _arguments: object) -> dict[str, Any]:
         """``agent.hooks``: every hook with its state, the last runs, and why one did not run (F11)."""
-        talk = await self._talk()
+        talk = await self.talk()
         return await anyio.to_thread.run_sync(talk.hooks)
 
     async def trust(self, arguments: object) -> dict[str, Any]:
         """``agent.trust``: what the workspace would execute or widen, and the decision about it."""
         decision = _optional_text(arguments, "decision")
-        talk = await self._talk()
+        talk = await self.talk()
         return await anyio.to_thread.run_sync(talk.trust, decision)
 
 

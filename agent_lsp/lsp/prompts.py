@@ -9,33 +9,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Protocol
 
 import anyio
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pygls.exceptions import JsonRpcInvalidParams
 
 from agent_lsp.agent.events import (
     AgentEvent,
-    ApprovalRequested,
     ConfiguredHookRan,
     HookActed,
-    HookReached,
-    ModelRetry,
     SubagentEvent,
-    TextDelta,
-    ToolStarted,
     TurnFinished,
     TurnStarted,
+    ValidationFinished,
+    ValidationReport,
+    ValidationStarted,
+    ValidatorFinished,
     event_json,
 )
-from agent_lsp.approvals import ApprovalReply, Scope
-from agent_lsp.errors import AgentLspError, ConfigurationError
+from agent_lsp.errors import ConfigurationError
 from agent_lsp.lsp.approvals import EditorApprover
-from agent_lsp.lsp.documents import path_of
 from agent_lsp.lsp.screen import EditorScreen
 from agent_lsp.lsp.transcript import TranscriptFile
-from agent_lsp.lsp.wire import hook_json, run_json
+from agent_lsp.lsp.wire import PromptParams, hook_json, read, run_json, with_context
 from agent_lsp.session.assemble import SessionOptions, open_session, parse_mode
 from agent_lsp.session.configured import workspace_settings
 from agent_lsp.session.directories import state_directory
@@ -45,54 +41,6 @@ from agent_lsp.session.trust import workspace_trust
 from agent_lsp.workspace import Documents
 
 _log = logging.getLogger(__name__)
-
-
-class _Wire(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
-
-
-class ContextItem(_Wire):
-    """A document, or a range of it, that the prompt is about; positions are the client's."""
-
-    uri: str
-    range: dict[str, Any] | None = None
-
-
-class PromptParams(_Wire):
-    """The argument of ``agent.run`` and the parameters of ``agent/prompt``."""
-
-    prompt: str = Field(min_length=1)
-    context: tuple[ContextItem, ...] = ()
-    session_id: str | None = Field(default=None, alias="sessionId")
-    mode: str | None = None
-    work_done_token: int | str | None = Field(default=None, alias="workDoneToken")
-
-
-class AnswerParams(_Wire):
-    """The argument of ``agent.approvals.answer``."""
-
-    decision: Literal["allow", "deny"]
-    id: str | None = None
-    scope: Scope = Scope.ONCE
-    feedback: str = ""
-
-    def reply(self) -> ApprovalReply:
-        return ApprovalReply(allowed=self.decision == "allow", scope=self.scope, feedback=self.feedback)
-
-
-W = TypeVar("W", bound=_Wire)
-
-
-def read(kind: type[W], arguments: object) -> W:
-    """Read what the client sent. Raises JsonRpcInvalidParams that names each field and reason."""
-    try:
-        return kind.model_validate(arguments)
-    except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {item['msg']}"
-            for item in error.errors(include_url=False)
-        )
-        raise JsonRpcInvalidParams(f"Invalid params: {problems}") from error
 
 
 class Client(Protocol):
@@ -108,6 +56,14 @@ class Client(Protocol):
 
     async def keep_open(self, session: Session) -> None:
         """Hold a session open from now on; returns when it is."""
+        ...
+
+    def validating(self) -> None:
+        """Validators run now."""
+        ...
+
+    def validated(self, session: Session, report: ValidationReport) -> None:
+        """A round of validators is over."""
         ...
 
 
@@ -145,6 +101,7 @@ class Conversations:
         self.sessions: dict[str, Session] = {}
         self.mode: str | None = None
         self._opening = anyio.Lock()
+        self._outputs: dict[str, list[str]] = {}
         self._root = root
         self._client = client
         self.approver = approver
@@ -157,9 +114,15 @@ class Conversations:
         """Read the parameters of a prompt and find its session. Raises JsonRpcInvalidParams or ConfigurationError."""
         params = read(PromptParams, arguments)
         mode = None if params.mode is None else parse_mode(params.mode)
+        session = await self.chosen(params.session_id)
+        return Turn(session=session, prompt=with_context(params), token=params.work_done_token, mode=mode)
+
+    async def chosen(self, id_: str | None) -> Session:
+        """The session with an id; without one the latest, opened if there is none."""
         async with self._opening:
-            session = self.latest or await self.open() if params.session_id is None else self.session(params.session_id)
-        return Turn(session=session, prompt=_with_context(params), token=params.work_done_token, mode=mode)
+            if id_ is not None:
+                return self.session(id_)
+            return self.latest or await self.open()
 
     @property
     def latest(self) -> Session | None:
@@ -225,8 +188,19 @@ class Conversations:
                 self._client.warn(f"{event.name}: {event.message}")
             case ConfiguredHookRan(decision="failed" | "skipped"):
                 _log.warning("hook %s (%s) %s: %s", event.name, event.event, event.decision, event.reason)
+            case ValidationStarted():
+                self._client.validating()
+                self._outputs[session.id] = []
+            case ValidatorFinished() if event.output:
+                self._outputs[session.id].append(f"{event.name}: {event.status}\n\n{event.output}\n")
+            case ValidationFinished(report=report):
+                self._client.validated(session, report)
             case SubagentEvent():
                 self._follow(session, event.event)
+
+    def validation_output(self, session: Session) -> str:
+        """What the validators of the last round printed."""
+        return "\n".join(self._outputs.get(session.id, ()))
 
     def hooks(self) -> dict[str, Any]:
         """``agent.hooks``; reads the settings, so not for the loop's thread."""
@@ -280,57 +254,3 @@ class _Numbered:
                 "event": event_json(event),
             }
         )
-
-
-def progress_line(event: AgentEvent) -> str | None:
-    """What the progress says while this is the latest event; None leaves it as it is."""
-    match event:
-        case HookReached(event="UserPromptSubmit") | TextDelta():
-            return "waiting for the model" if isinstance(event, HookReached) else "answering"
-        case ModelRetry():
-            return f"{event.reason}; trying again in {event.delay:.0f} s"
-        case ToolStarted(tool=tool):
-            return f"running {tool}"
-        case ApprovalRequested():
-            return f"waiting for your answer: {event.tool}: {event.target}"
-        case SubagentEvent():
-            line = progress_line(event.event)
-            return None if line is None else f"{event.agent}: {line}"
-        case _:
-            return None
-
-
-def result_json(turn: Turn, finished: TurnFinished) -> dict[str, Any]:
-    """The result of ``agent/prompt`` (S4). Raises AgentLspError where the turn failed."""
-    if finished.error is not None:
-        raise AgentLspError(finished.error)
-    return {
-        "sessionId": turn.session.id,
-        "turnId": turn.id,
-        "text": finished.text,
-        "stopReason": finished.stop_reason,
-        "usage": {"inputTokens": finished.usage.input_tokens, "outputTokens": finished.usage.output_tokens},
-        "changes": list(finished.changes),
-        "validation": None,
-    }
-
-
-def _with_context(params: PromptParams) -> str:
-    """The prompt, followed by the places that the user pointed at."""
-    places = [line for item in params.context if (line := _place(item)) is not None]
-    if not places:
-        return params.prompt
-    return "\n".join([params.prompt, "", "The user points at:", *(f"- {place}" for place in places)])
-
-
-def _place(item: ContextItem) -> str | None:
-    path = path_of(item.uri)
-    if path is None:
-        return None
-    if item.range is None:
-        return str(path)
-    try:
-        first, last = item.range["start"]["line"] + 1, item.range["end"]["line"] + 1
-    except (KeyError, TypeError):
-        return str(path)
-    return f"{path}, lines {first} to {last}"

@@ -26,10 +26,10 @@ class EditorScreen:
         self._can_ask = True
         self._directory: tempfile.TemporaryDirectory[str] | None = None
 
-    async def ask(self, message: str, actions: Sequence[str]) -> str | None:
+    async def ask(self, message: str, actions: Sequence[str], *, otherwise: str = "") -> str | None:
         """Show a question. An editor that does not know the request is told instead, and not asked again."""
         if not self._can_ask:
-            self._tell(message)
+            self._tell(f"{message} {otherwise}")
             return None
         params = types.ShowMessageRequestParams(
             type=types.MessageType.Warning,
@@ -41,14 +41,14 @@ class EditorScreen:
         except JsonRpcException as error:
             self._can_ask = error.code != JsonRpcMethodNotFound.CODE
             if not self._can_ask:
-                self._tell(message)
+                self._tell(f"{message} {otherwise}")
             return None
         return None if chosen is None else chosen.title
 
     def _tell(self, message: str) -> None:
-        """Say that a question waits, and how it can be answered where it cannot be shown."""
-        text = f"{message} Answer with the command agent.approvals.allow or agent.approvals.deny."
-        self._server.window_show_message(types.ShowMessageParams(type=types.MessageType.Warning, message=text))
+        """Say what would have been asked."""
+        params = types.ShowMessageParams(type=types.MessageType.Warning, message=message.rstrip())
+        self._server.window_show_message(params)
 
     async def show_text(self, name: str, text: str) -> bool:
         """Show a text as a private file."""

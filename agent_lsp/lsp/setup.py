@@ -16,6 +16,7 @@ import anyio.to_thread
 from lsprotocol import types
 
 from agent_lsp import __version__
+from agent_lsp.lsp.code_actions import code_actions
 from agent_lsp.lsp.front import Front
 from agent_lsp.lsp.server import AgentServer, run
 
@@ -60,6 +61,16 @@ def make_server() -> AgentServer:
     def did_change_watched_files(_params: types.DidChangeWatchedFilesParams) -> None:
         front.check_settings()
 
+    @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
+    def did_change(params: types.DidChangeTextDocumentParams) -> None:
+        front.document_changed(params.text_document.uri)
+
+    @server.feature(
+        types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix])
+    )
+    def code_action(params: types.CodeActionParams) -> list[types.CodeAction]:
+        return code_actions(params)
+
     @server.feature("agent/prompt")
     async def prompt(params: Any) -> dict[str, Any]:
         return await front.prompt(params)
@@ -73,6 +84,7 @@ def make_server() -> AgentServer:
         "agent.approvals.answer": front.answer_approval,
         "agent.approvals.allow": partial(front.answer_oldest, "allow"),
         "agent.approvals.deny": partial(front.answer_oldest, "deny"),
+        "agent.validate": front.validate,
         "agent.hooks": front.hooks,
         "agent.trust": front.trust,
     }

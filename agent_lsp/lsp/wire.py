@@ -1,10 +1,146 @@
-"""What commands answer about hooks, as JSON for editors."""
+"""What editors send and get as JSON: parameters that are read strictly, results, and lines for people."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pygls.exceptions import JsonRpcInvalidParams
+
+from agent_lsp.agent.events import (
+    AgentEvent,
+    ApprovalRequested,
+    HookReached,
+    ModelRetry,
+    SubagentEvent,
+    TextDelta,
+    ToolStarted,
+    TurnFinished,
+    ValidatorStarted,
+    to_json,
+)
+from agent_lsp.approvals import ApprovalReply, Scope
+from agent_lsp.errors import AgentLspError
+from agent_lsp.lsp.documents import path_of
+from agent_lsp.lsp.progress import Progress
+from agent_lsp.session.session import Subscriber
 
 if TYPE_CHECKING:
     from agent_lsp.session.hooks import HookRun
     from agent_lsp.session.inspect import ConfiguredHook, HookState
+
+
+class _Wire(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+
+
+class ContextItem(_Wire):
+    """A document, or a range of it, that the prompt is about; positions are the client's."""
+
+    uri: str
+    range: dict[str, Any] | None = None
+
+
+class PromptParams(_Wire):
+    """The argument of ``agent.run`` and the parameters of ``agent/prompt``."""
+
+    prompt: str = Field(min_length=1)
+    context: tuple[ContextItem, ...] = ()
+    session_id: str | None = Field(default=None, alias="sessionId")
+    mode: str | None = None
+    work_done_token: int | str | None = Field(default=None, alias="workDoneToken")
+
+
+class AnswerParams(_Wire):
+    """The argument of ``agent.approvals.answer``."""
+
+    decision: Literal["allow", "deny"]
+    id: str | None = None
+    scope: Scope = Scope.ONCE
+    feedback: str = ""
+
+    def reply(self) -> ApprovalReply:
+        return ApprovalReply(allowed=self.decision == "allow", scope=self.scope, feedback=self.feedback)
+
+
+W = TypeVar("W", bound=_Wire)
+
+
+def read(kind: type[W], arguments: object) -> W:
+    """Read what the client sent. Raises JsonRpcInvalidParams that names each field and reason."""
+    try:
+        return kind.model_validate(arguments)
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {item['msg']}"
+            for item in error.errors(include_url=False)
+        )
+        raise JsonRpcInvalidParams(f"Invalid params: {problems}") from error
+
+
+def with_context(params: PromptParams) -> str:
+    """The prompt, followed by the places that the user pointed at."""
+    places = [line for item in params.context if (line := _place(item)) is not None]
+    if not places:
+        return params.prompt
+    return "\n".join([params.prompt, "", "The user points at:", *(f"- {place}" for place in places)])
+
+
+def _place(item: ContextItem) -> str | None:
+    path = path_of(item.uri)
+    if path is None:
+        return None
+    if item.range is None:
+        return str(path)
+    try:
+        first, last = item.range["start"]["line"] + 1, item.range["end"]["line"] + 1
+    except (KeyError, TypeError):
+        return str(path)
+    return f"{path}, lines {first} to {last}"
+
+
+def result_json(session_id: str, turn_id: str, finished: TurnFinished) -> dict[str, Any]:
+    """The result of ``agent/prompt`` (S4). Raises AgentLspError where the turn failed."""
+    if finished.error is not None:
+        raise AgentLspError(finished.error)
+    return {
+        "sessionId": session_id,
+        "turnId": turn_id,
+        "text": finished.text,
+        "stopReason": finished.stop_reason,
+        "usage": {"inputTokens": finished.usage.input_tokens, "outputTokens": finished.usage.output_tokens},
+        "changes": list(finished.changes),
+        "validation": to_json(finished.validation),
+    }
+
+
+def progress_line(event: AgentEvent) -> str | None:
+    """What the progress says while this is the latest event; None leaves it as it is."""
+    match event:
+        case HookReached(event="UserPromptSubmit") | TextDelta():
+            return "waiting for the model" if isinstance(event, HookReached) else "answering"
+        case ModelRetry():
+            return f"{event.reason}; trying again in {event.delay:.0f} s"
+        case ToolStarted(tool=tool):
+            return f"running {tool}"
+        case ValidatorStarted(name=name):
+            return f"validating: {name}"
+        case ApprovalRequested():
+            return f"waiting for your answer: {event.tool}: {event.target}"
+        case SubagentEvent():
+            line = progress_line(event.event)
+            return None if line is None else f"{event.agent}: {line}"
+        case _:
+            return None
+
+
+def progress_reporter(progress: Progress) -> Subscriber:
+    """A subscriber that keeps a progress's line up to date."""
+
+    def report(event: AgentEvent) -> None:
+        line = progress_line(event)
+        if line is not None:
+            progress.report(line)
+
+    return report
 
 
 def hook_json(state: "HookState", unmatched: str | None) -> dict[str, Any]:

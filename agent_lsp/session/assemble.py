@@ -5,36 +5,37 @@ import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from agent_lsp.agent.agent import Agent
-from agent_lsp.agent.events import PermissionDecided
+from agent_lsp.agent.events import Emit, PermissionDecided
 from agent_lsp.agent.profiles import PRODUCT, Profile, profile, require_fixed
 from agent_lsp.agent.prompt import system_prompt
 from agent_lsp.agent.subagents import spawn_agent_tool
 from agent_lsp.approvals import ApprovalReply, ApprovalRequest, Approver
 from agent_lsp.errors import ConfigurationError
 from agent_lsp.hooks.builtin import install_builtin, plan_guard
-from agent_lsp.hooks.gate import TrustGate
 from agent_lsp.hooks.registry import HookRegistry
-from agent_lsp.hooks.runner import HookRunner, Surroundings
+from agent_lsp.hooks.trust import Trust
 from agent_lsp.models.base import Model
 from agent_lsp.models.openai_chat import OpenAIChatModel
 from agent_lsp.models.settings import OPENAI_BASE_URL, OpenAIChatSettings
 from agent_lsp.permissions.grants import Grants, grants_file
 from agent_lsp.permissions.policy import PermissionMode, Policy
-from agent_lsp.processes import child_environment
 from agent_lsp.session.directories import config_directory, state_directory, trust_store
-from agent_lsp.session.hooks import ConfiguredHooks, ran
+from agent_lsp.session.hooks import ConfiguredHooks
+from agent_lsp.session.programs import Programs
 from agent_lsp.session.session import EventStream, Session
+from agent_lsp.session.validation import Validation
 from agent_lsp.settings.load import LoadedSettings, load_settings
 from agent_lsp.settings.trust import TrustEverything
-from agent_lsp.tools.base import AnyTool
+from agent_lsp.tools.base import AnyTool, PreparedCall
 from agent_lsp.tools.builtin import BUILTIN_TOOLS
 from agent_lsp.tools.registry import ToolRegistry
 from agent_lsp.tools.task import TaskList, task_tools
-from agent_lsp.workspace import Documents, NoDocuments, Workspace
+from agent_lsp.workspace import Access, Documents, NoDocuments, Workspace
 
 _audit = logging.getLogger("agent_lsp.audit")
 
@@ -57,6 +58,7 @@ class SessionOptions:
     mode: str | None = None
     max_turns: int | None = None
     trusted: bool = False
+    validate: bool = True
     hooks: Callable[[HookRegistry], None] | None = None
     documents: Documents = field(default_factory=NoDocuments)
     editor_settings: Sequence[Mapping[str, Any]] = ()
@@ -70,51 +72,30 @@ class SessionOptions:
 def open_session(options: SessionOptions) -> Session:
     """Wire a session. Raises ConfigurationError before anything is built or run if it cannot work."""
     chosen = _checked_profile(options)
-    command_line = _command_line(options)
-
     trust = TrustEverything() if options.trusted else trust_store()
 
-    def load() -> LoadedSettings:
-        return load_settings(
-            options.root.resolve(),
-            user_directory=options.user_directory or config_directory(),
-            trust=trust,
-            editor=options.editor_settings,
-            command_line=command_line,
-            environ=options.environ,
-        )
-
+    load = _loader(options, trust)
     loaded = load()
     workspace = Workspace(options.root)
     policy = Policy(workspace=workspace, grants=Grants(grants_file(state_directory(), workspace.root)))
     events = EventStream()
     session_id = uuid.uuid4().hex
     approver = options.approver or _NoApprover()
-    runner = HookRunner(
-        gate=TrustGate(trust=trust, approver=approver),
-        waiting=lambda: load().trust_items,
-        report=lambda run: events.emit(ran(run)),
-    )
-    configured = ConfiguredHooks(runner)
+    programs = Programs(workspace.root, session_id, trust=trust, approver=approver, load=load, emit=events.emit)
+    configured = ConfiguredHooks(programs.runner)
     tools = ToolRegistry(_tools(chosen, TaskList(watcher=configured.watch_task), lambda: session.agent))
     models = _Models(options.model)
+    validation = programs.validation if "validation" in chosen.capabilities and options.validate else None
 
     def build(loaded: LoadedSettings) -> Agent:
         """The agent that these settings describe; what lives as long as the session is shared."""
         settings = loaded.settings
         workspace.set_additional(map(Path, settings.permissions.additional_directories))
-        environment = child_environment(options.environ, [settings.model.api_key_env])
         model = models.get(loaded)
-        runner.configure(
-            loaded.hooks,
-            Surroundings(
-                root=workspace.root,
-                session_id=session_id,
-                environment=environment,
-                model=lambda: model,
-                private_hosts=settings.hooks_http_allow,
-            ),
-        )
+        environment = programs.configure(loaded, options.environ, lambda: model)
+        hooks = None
+        if "hooks" in chosen.capabilities:
+            hooks = _hooks(options, loaded, policy, configured, validation)
         return Agent(
             model=model,
             system=system_prompt(workspace),
@@ -122,7 +103,7 @@ def open_session(options: SessionOptions) -> Session:
             policy=policy,
             approver=approver,
             audit=options.audit or _silent,
-            hooks=_hooks(options, loaded, policy, configured) if "hooks" in chosen.capabilities else None,
+            hooks=hooks,
             workspace=workspace,
             emit=events.emit,
             documents=options.documents,
@@ -130,8 +111,42 @@ def open_session(options: SessionOptions) -> Session:
             max_turns=settings.agent.max_turns,
         )
 
-    session = Session(session_id, events, policy, configured, loaded=loaded, load=load, build=build)
+    session = Session(
+        session_id,
+        events,
+        policy,
+        configured,
+        validation,
+        loaded=loaded,
+        load=load,
+        build=build,
+    )
     return session
+
+
+def open_validation(options: SessionOptions, emit: Emit) -> tuple[Validation, LoadedSettings]:
+    """The validators of a workspace without a session, and the settings; a model is needed for prompt hooks alone."""
+    trust = TrustEverything() if options.trusted else trust_store()
+    load = _loader(options, trust)
+    loaded = load()
+    root = Workspace(options.root).root
+    approver = options.approver or _NoApprover()
+    programs = Programs(root, uuid.uuid4().hex, trust=trust, approver=approver, load=load, emit=emit)
+    programs.configure(loaded, options.environ, lambda: _Models(options.model).get(loaded))
+    return programs.validation, loaded
+
+
+def _loader(options: SessionOptions, trust: Trust) -> Callable[[], LoadedSettings]:
+    """What reads all layers of settings anew."""
+    command_line = _command_line(options)
+    return lambda: load_settings(
+        options.root.resolve(),
+        user_directory=options.user_directory or config_directory(),
+        trust=trust,
+        editor=options.editor_settings,
+        command_line=command_line,
+        environ=options.environ,
+    )
 
 
 class _Models:
@@ -199,7 +214,11 @@ def parse_mode(text: str) -> PermissionMode:
 
 
 def _hooks(
-    options: SessionOptions, loaded: LoadedSettings, policy: Policy, configured: ConfiguredHooks
+    options: SessionOptions,
+    loaded: LoadedSettings,
+    policy: Policy,
+    configured: ConfiguredHooks,
+    validation: Validation | None,
 ) -> HookRegistry:
     """All hooks, the in-process ones before the configured ones (R1)."""
     registry = HookRegistry()
@@ -210,7 +229,15 @@ def _hooks(
     if options.hooks is not None:
         options.hooks(registry)
     configured.install(registry)
+    if validation is not None:
+        registry.register_guard("baseline", partial(_keep_baseline, validation))
     return registry
+
+
+async def _keep_baseline(validation: Validation, prepared: PreparedCall) -> None:
+    """A guard that denies nothing: it stands where a change is about to happen."""
+    if prepared.definition.access in (Access.WRITE, Access.EXECUTE):
+        await validation.before_change()
 
 
 def endpoint_settings(loaded: LoadedSettings) -> OpenAIChatSettings:

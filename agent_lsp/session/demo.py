@@ -1,24 +1,26 @@
 """The demo: a small project with a real bug, the scripted model, and the same loop, tools and gates as any session.
 
-The script reads, makes an edit that asks, tries a write that a hook blocks, runs the project's own tests and stops.
-Whether the bug is gone is then judged by running those tests once more, outside of the agent.
+The script reads, makes an edit that asks and is wrong, tries a write that a hook blocks, and stops. Then the project's
+validators run: they are red, the model hears of it, mends it, and stops on green. Whether the bug is gone is judged by
+running the tests once more, outside of the agent.
 """
 
+import importlib.util
+import json
 import os
-import shlex
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from agent_lsp.agent.events import AgentEvent
 from agent_lsp.approvals import ApprovalReply, ApprovalRequest, Approver
 from agent_lsp.hooks.contract import HookContext, HookEvent, HookResult
 from agent_lsp.hooks.registry import HookRegistry
-from agent_lsp.messages import ToolMessage, ToolResult
-from agent_lsp.models.base import ModelRequest
+from agent_lsp.messages import ToolResult
 from agent_lsp.models.scripted import ScriptedModel, Step, calls, says
 from agent_lsp.processes import Program, ProgramResult, child_environment, run_program
 from agent_lsp.session.assemble import SessionOptions, open_session
@@ -47,13 +49,14 @@ class TotalTest(unittest.TestCase):
 if __name__ == "__main__":
     unittest.main()
 """,
+    ".gitignore": ".pytest_cache/\n.ruff_cache/\n__pycache__/\n",
     "generated.txt": "basket 1.0 (written by the release script)\n",
 }
 
 PROMPT = "The tests of this project fail. Find the bug and fix it."
-TEST_COMMAND = f"{shlex.quote(sys.executable)} -m unittest -q"
-_BUG = "sum(prices) * discount_percent // 100"
-_FIX = "sum(prices) * (100 - discount_percent) // 100"
+_BUG = "    return sum(prices) * discount_percent // 100"
+_HALF = "    import math\n\n    return sum(prices) - discount_percent"
+_FIX = "    return sum(prices) * (100 - discount_percent) // 100"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +89,7 @@ async def run_demo(
                 approver=approver or _SayYes(),
                 model=ScriptedModel(_script()),
                 hooks=_protect_generated,
+                trusted=True,
                 user_directory=nobody,  # the demo is the same for everybody
             )
         )
@@ -109,6 +113,9 @@ async def run_demo(
 async def _build_project(root: Path) -> None:
     for name, text in FILES.items():
         (root / name).write_text(text, encoding="utf-8")
+    settings = root / ".agent-lsp" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text(json.dumps({"validation": {"validators": _validators()}}, indent=2), encoding="utf-8")
     git = shutil.which("git")
     if git is None:
         return  # the demo shows the agent, not git; without git it is a plain folder
@@ -148,18 +155,25 @@ def _block_generated(context: HookContext) -> HookResult:
 def _script() -> list[Step]:
     return [
         calls(("read_file", {"path": "basket.py"}), ("read_file", {"path": "test_basket.py"})),
-        calls(("edit_file", {"path": "basket.py", "edits": [{"old": _BUG, "new": _FIX}]})),
+        calls(("edit_file", {"path": "basket.py", "edits": [{"old": _BUG, "new": _HALF}]})),
         calls(("write_file", {"path": "generated.txt", "content": "basket 1.1\n"})),
-        calls(("shell", {"command": TEST_COMMAND})),
-        _conclude,
+        says("total() charged the discount; now it takes it off."),
+        calls(("edit_file", {"path": "basket.py", "edits": [{"old": _HALF, "new": _FIX}]})),
+        says("My first change took the percentage off as if it were cents. total() is right now; the validators pass."),
     ]
 
 
-def _conclude(request: ModelRequest) -> Step:
-    """Say what the last test run showed, as a real model would."""
-    last = request.messages[-1]
-    if isinstance(last, ToolMessage) and "Exit code: 0" in last.content:
-        return says(
-            "total() charged the discount instead of taking it off. I corrected it in basket.py; the tests pass."
-        )
-    return says("I could not see the tests pass, so I do not call the bug fixed.")
+def _validators() -> list[dict[str, Any]]:
+    """ruff and pytest where they are installed beside this program (the ``demo`` extra), else Python's own tests."""
+    python = sys.executable
+    ruff: dict[str, Any] = {
+        "name": "ruff",
+        "command": [python, "-m", "ruff", "check", "--output-format", "concise", "."],
+    }
+    pytest: dict[str, Any] = {
+        "name": "pytest",
+        "command": [python, "-m", "pytest", "-q", "--no-header"],
+        "kind": "test",
+    }
+    found = [entry for entry in (ruff, pytest) if importlib.util.find_spec(entry["name"]) is not None]
+    return found or [{"name": "unittest", "command": [python, "-m", "unittest", "-q"], "kind": "test"}]

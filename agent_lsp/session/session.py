@@ -21,13 +21,15 @@ from agent_lsp.agent.events import (
     SubagentEvent,
     TurnFinished,
     TurnStarted,
+    ValidationReport,
 )
-from agent_lsp.agent.loop import run_prompt
+from agent_lsp.agent.loop import RunOutcome, run_prompt, run_turns
 from agent_lsp.errors import AgentLimitError, AgentLspError, PromptRejected
-from agent_lsp.messages import Transcript, Usage
+from agent_lsp.messages import Transcript, Usage, UserMessage
 from agent_lsp.permissions.policy import PermissionMode as PermissionMode
 from agent_lsp.permissions.policy import Policy
 from agent_lsp.session.hooks import ConfiguredHooks
+from agent_lsp.session.validation import Validation
 from agent_lsp.settings.load import LoadedSettings
 
 Subscriber: TypeAlias = Callable[[AgentEvent], None]
@@ -57,7 +59,8 @@ class EventStream:
 class Session:
     """Runs prompts on one history. Made by ``session.assemble``.
 
-    ``build`` makes the agent that given settings describe; ``load`` reads the settings anew.
+    ``build`` makes the agent that given settings describe; ``load`` reads the settings anew. Without ``validation``
+    the agent's word is taken for it.
     """
 
     def __init__(
@@ -66,6 +69,7 @@ class Session:
         events: EventStream,
         policy: Policy,
         hooks: ConfiguredHooks,
+        validation: Validation | None,
         *,
         loaded: LoadedSettings,
         load: Callable[[], LoadedSettings],
@@ -73,6 +77,7 @@ class Session:
     ) -> None:
         self.id = id_
         self.hooks = hooks
+        self.validation = validation
         self.transcript = Transcript()
         self.turn_id = ""
         self._events = events
@@ -86,6 +91,8 @@ class Session:
         self._scopes: dict[anyio.CancelScope, str] = {}
         events.subscribe(self._note)
         events.subscribe(hooks)
+        if validation is not None:
+            events.subscribe(validation.note)
         self._apply(loaded)
 
     def _apply(self, loaded: LoadedSettings) -> None:
@@ -181,6 +188,8 @@ class Session:
                     try:
                         finished = await self._run(prompt, mode)
                     finally:
+                        if self.validation is not None:
+                            self.validation.forget_baseline()
                         finished = replace(finished, changes=tuple(self._changed), usage=self._usage)
                         self._events.emit(finished)
                         unsubscribe()
@@ -194,6 +203,7 @@ class Session:
             with self._in_mode(mode):
                 self._events.emit(TurnStarted(prompt=prompt))
                 outcome = await run_prompt(self.agent, self.transcript, prompt)
+                return await self._until_green(outcome)
         except PromptRejected as error:
             return _failed("rejected", str(error))
         except AgentLimitError as error:
@@ -203,9 +213,37 @@ class Session:
         except Exception as error:
             _log.exception("the turn failed")
             return _failed("failed", f"{type(error).__name__}: {error}")
-        return TurnFinished(
-            stop_reason="stopped_by_hook" if outcome.stopped_by_hook else "completed", text=outcome.text
-        )
+
+    async def _until_green(self, outcome: RunOutcome) -> TurnFinished:
+        """Validate after a natural stop, and let the model mend what is red, as long as the caps allow (B34 to B39)."""
+        validation, limit = self.validation, self.settings.validation.max_rounds
+        report: ValidationReport | None = None
+        attempt, last = 0, (frozenset[str](), -1)
+        while not outcome.stopped_by_hook and validation is not None and validation.dirty:
+            attempt += 1
+            result = await validation.run(attempt, limit)
+            report = result.report
+            if not result.failures:
+                break
+            now = (result.fingerprint, validation.changes)
+            if attempt > limit or now == last:
+                failing = f"Still failing: {', '.join(report.failing)}"
+                text = "\n\n".join(filter(None, (outcome.text, failing)))
+                return TurnFinished(stop_reason="validation_failed", text=text, validation=report)
+            last = now
+            self.transcript.append(UserMessage(content=result.reminder, injected=True))
+            outcome = await run_turns(self.agent, self.transcript)
+        reason: StopReason = "stopped_by_hook" if outcome.stopped_by_hook else "completed"
+        return TurnFinished(stop_reason=reason, text=outcome.text, validation=report)
+
+    async def validate(self) -> ValidationReport:
+        """Run all validators by hand, after the turns before it; nothing of it goes to the model."""
+        if self.validation is None:
+            return ValidationReport(status="none")
+        async with self._turn:
+            self._apply(self._load())
+            result = await self.validation.run(1, 0, everything=True)
+        return result.report
 
     @contextmanager
     def _in_mode(self, mode: PermissionMode | None) -> Iterator[None]:

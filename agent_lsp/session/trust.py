@@ -7,6 +7,8 @@ from typing import Any
 from agent_lsp.hooks.trust import TrustItem
 from agent_lsp.session.configured import workspace_settings
 from agent_lsp.session.directories import trust_store
+from agent_lsp.session.validation import project_validators
+from agent_lsp.settings.trust import validator_item
 
 
 class WorkspaceTrust:
@@ -31,4 +33,7 @@ class WorkspaceTrust:
 
 def workspace_trust(root: Path, editor: Sequence[Mapping[str, Any]] = ()) -> WorkspaceTrust:
     """What the settings of a workspace would execute or widen now."""
-    return WorkspaceTrust(workspace_settings(root, editor).trust_items)
+    loaded = workspace_settings(root, editor)
+    configured = {item.digest for item in loaded.trust_items}
+    found = (validator_item(validator, root.resolve()) for validator in project_validators(loaded, root.resolve()))
+    return WorkspaceTrust((*loaded.trust_items, *(item for item in found if item.digest not in configured)))

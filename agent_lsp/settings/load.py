@@ -22,7 +22,9 @@ from agent_lsp.hooks.settings import ConfiguredHook
 from agent_lsp.hooks.trust import Trust, TrustItem, hook_item
 from agent_lsp.permissions.rules import Rule, parse_rule
 from agent_lsp.settings.layers import Layer, Problem, configured_hooks, read_layers
-from agent_lsp.settings.schema import LATER, SECTIONS, Settings
+from agent_lsp.settings.schema import LATER, SECTIONS, Settings, ValidatorEntry
+from agent_lsp.settings.trust import validator_item
+from agent_lsp.validation.validator import Validator
 from agent_lsp.workspace import Place
 
 RULE_LISTS = {
@@ -55,6 +57,7 @@ class LoadedSettings:
     settings: Settings
     rules: tuple[Rule, ...] = ()
     hooks: tuple[ConfiguredHook, ...] = ()
+    validators: tuple[Validator, ...] = ()
     problems: tuple[Problem, ...] = ()
     provenance: Mapping[str, Place] = field(default_factory=dict)
     trust_items: tuple[TrustItem, ...] = ()
@@ -88,9 +91,14 @@ def load_settings(
         settings=settings,
         rules=tuple(merge.rules),
         hooks=hooks,
+        validators=tuple(merge.validators),
         problems=(*layers.problems, *merge.problems, *hook_problems),
         provenance=merge.provenance,
-        trust_items=(*(hook_item(hook, workspace_root) for hook in hooks), *merge.widening),
+        trust_items=(
+            *(hook_item(hook, workspace_root) for hook in hooks),
+            *(validator_item(validator, workspace_root) for validator in merge.validators),
+            *merge.widening,
+        ),
         locked=layers.locked,
         api_key=environ.get(settings.model.api_key_env) or None,
     )
@@ -105,6 +113,7 @@ class _Merge:
         self.problems: list[Problem] = []
         self.provenance: dict[str, Place] = {}
         self.widening: list[TrustItem] = []
+        self.validators: list[Validator] = []
         self._trust = trust
         self._values: dict[str, Any] = {name: {} for name in SECTIONS}
 
@@ -129,11 +138,29 @@ class _Merge:
         fields = SECTIONS[section].model_fields
         if key not in fields:
             self._report_unknown(layer, name, tuple(f"{section}.{known}" for known in fields))
+        elif name == "validation.validators":
+            self._add_validators(layer, name, value)
         elif section == "permissions" and key in _ADDING:
             self._add_entries(layer, name, self._values[section], value)
         elif self._is_valid(layer, name, value) and not self._widens_untrusted(layer, name, value):
             self._values[section][key] = self._known_hooks(layer, value) if name == "agent.builtin_hooks" else value
             self.provenance[name] = layer.place(name)
+
+    def _add_validators(self, layer: Layer, name: str, given: Any) -> None:
+        """Validators add up; one with a mistake is reported and left out."""
+        if not isinstance(given, list | tuple):
+            self._report(layer, name, f"expected a list of validators, found {_kind(given)}")
+            return
+        for index, value in enumerate(given):
+            key = f"{name}.{index}"
+            try:
+                entry = ValidatorEntry.model_validate(value)
+            except ValidationError as error:
+                for item in error.errors(include_url=False):
+                    where = ".".join((key, *map(str, item["loc"][:1])))
+                    self._report(layer, where, f"{item['msg']}; the validator is left out")
+                continue
+            self.validators.append(Validator(**entry.model_dump(), place=layer.place(key)))
 
     def _known_hooks(self, layer: Layer, names: Sequence[str]) -> list[str]:
         """The built-in hooks that exist; the others are reported."""

@@ -44,6 +44,32 @@ class AgentSettings(Section):
     builtin_hooks: tuple[str, ...] = Field(default=("block-dangerous-bash",), strict=False)
 
 
+class ValidatorEntry(Section):
+    """One validator of the project's own."""
+
+    name: str = Field(min_length=1)
+    command: Annotated[str, Field(min_length=1)] | Annotated[tuple[str, ...], Field(min_length=1, strict=False)] = (
+        Field(description="a line for the shell, or a list of words")
+    )
+    paths: tuple[str, ...] = Field(default=(), strict=False, description="patterns of the files that it is about")
+    timeout: float = Field(default=60, gt=0, description="seconds")
+    directory: str = "."
+    kind: Literal["lint", "types", "build", "test"] = "lint"
+    tool: str = Field(default="", description="whose output it prints, for the findings")
+
+
+class ValidationSettings(Section):
+    """What runs when the agent stops."""
+
+    enabled: bool = True
+    detect: bool = Field(default=True, description="find the project's tools where no validator is configured")
+    skip: tuple[str, ...] = Field(default=(), strict=False, description="names of detected validators to leave out")
+    validators: tuple[ValidatorEntry, ...] = Field(default=(), strict=False)
+    max_rounds: int = Field(default=3, ge=0, description="how often a failure goes back to the model in one prompt")
+    timeout: float = Field(default=300, gt=0, description="seconds for all validators of one round")
+    baseline: bool = Field(default=True, description="keep what failed before the agent's changes from the model")
+
+
 Later = Annotated[Any, Field(description="belongs to a feature that is not there yet")]
 
 
@@ -54,10 +80,15 @@ class Settings(Section):
     permissions: PermissionSettings = Field(default_factory=PermissionSettings)
     agent: AgentSettings = Field(default_factory=AgentSettings)
     hooks_http_allow: tuple[str, ...] = Field(default=(), strict=False)
-    validation: Later = None
+    validation: ValidationSettings = Field(default_factory=ValidationSettings)
     mcp_servers: Later = None
     sessions: Later = None
 
 
-SECTIONS: dict[str, type[Section]] = {"model": ModelSettings, "permissions": PermissionSettings, "agent": AgentSettings}
-LATER = ("validation", "mcp_servers", "sessions")
+SECTIONS: dict[str, type[Section]] = {
+    "model": ModelSettings,
+    "permissions": PermissionSettings,
+    "agent": AgentSettings,
+    "validation": ValidationSettings,
+}
+LATER = ("mcp_servers", "sessions")

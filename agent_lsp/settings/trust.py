@@ -3,15 +3,40 @@
 Invariant: trust is by content. A record names a digest, and whatever has another digest is not trusted.
 """
 
+import hashlib
 import json
 import logging
 import os
+import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from agent_lsp.hooks.trust import TrustItem
+from agent_lsp.hooks.trust import TrustItem, script_digests
+from agent_lsp.validation.validator import Validator
 
 _log = logging.getLogger(__name__)
+
+
+_HOLD_COMMANDS = frozenset(
+    {"package.json", "Makefile", "makefile", "GNUmakefile", "tox.ini", "noxfile.py", ".pre-commit-config.yaml"}
+)
+
+
+def validator_item(validator: Validator, root: Path) -> TrustItem:
+    """A validator as something to be trusted; where a project's file says what it really runs, with that file."""
+    command = validator.command
+    exact = [command, validator.directory, validator.place.source, *script_digests(command, root)]
+    evidence = Path(validator.place.source)
+    if validator.detected and evidence.name in _HOLD_COMMANDS:
+        try:
+            exact.append(hashlib.sha256(evidence.read_bytes()).hexdigest())
+        except OSError:
+            exact.append("unreadable")
+    digest = hashlib.sha256(json.dumps(exact).encode()).hexdigest()
+    text = command if isinstance(command, str) else shlex.join(command)
+    where = f" in {validator.directory}" if validator.directory != "." else ""
+    because = f", because of {validator.why}" if validator.why else ""
+    return TrustItem(text=f"validator {validator.name}: {text}{where}{because}", place=validator.place, digest=digest)
 
 
 class TrustStore:

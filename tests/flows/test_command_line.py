@@ -127,6 +127,7 @@ def test_run_prints_one_json_object(tmp_path: Path, server: OpenAIServer) -> Non
         "changes": [],
         "usage": {"input_tokens": 7, "output_tokens": 3},
         "error": None,
+        "validation": None,
     }
 
 

@@ -30,7 +30,7 @@ class FakeScreen:
         self._answers, self._incoming = anyio.create_memory_object_stream[str | None](10)
         self._asked, self._arrivals = anyio.create_memory_object_stream[str](10)
 
-    async def ask(self, message: str, actions: Sequence[str]) -> str | None:
+    async def ask(self, message: str, actions: Sequence[str], *, otherwise: str = "") -> str | None:
         self.on_screen += 1
         assert self.on_screen == 1
         self.questions.append(message)

@@ -6,11 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent_lsp.hooks.answer import DEFAULT_REASON, Answer, UnreadableAnswer, parse_envelope
-from agent_lsp.hooks.settings import ConfiguredHook
+from agent_lsp.hooks.settings import VALIDATION, ConfiguredHook
 from agent_lsp.processes import Program, ProgramResult, run_program
 
 BLOCK_EXIT_CODE = 2
 STDERR_SHOWN = 4_000  # characters
+VALIDATION_SHOWN = 12_000  # characters of each stream: it is what the model mends the project by
 
 _SHELL = ("cmd", "/d", "/c") if sys.platform == "win32" else ("/bin/sh", "-c")
 
@@ -32,7 +33,11 @@ async def run_command(
     except (OSError, ValueError) as error:
         return Answer(failure=f"cannot be started: {error}")
     stderr = result.stderr.readable(STDERR_SHOWN).strip()
-    return replace(_judge(result, stderr, hook), exit_code=result.exit_code, stderr=stderr)
+    answer = replace(_judge(result, stderr, hook), exit_code=result.exit_code, stderr=stderr)
+    if hook.event == VALIDATION:
+        printed = (result.stdout.readable(VALIDATION_SHOWN).strip(), result.stderr.readable(VALIDATION_SHOWN).strip())
+        return replace(answer, output="\n".join(filter(None, printed)))
+    return answer
 
 
 def _judge(result: ProgramResult, stderr: str, hook: ConfiguredHook) -> Answer:

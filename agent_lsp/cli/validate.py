@@ -1,0 +1,51 @@
+"""``agent-lsp validate``: the same validators that run when the agent stops."""
+
+import argparse
+import json
+import sys
+
+import anyio
+
+from agent_lsp.agent.events import AgentEvent, ValidationReport, ValidatorFinished, to_json
+from agent_lsp.cli.exit_codes import EXIT_FAILED, EXIT_OK
+from agent_lsp.cli.terminal import LifecycleLog, TerminalApprover
+from agent_lsp.session.assemble import SessionOptions, open_validation
+
+
+def validate(options: argparse.Namespace) -> int:
+    """Run all validators now; returns 1 where one is red or was refused."""
+    results: list[ValidatorFinished] = []
+    log = LifecycleLog(sys.stderr)
+
+    def hear(event: AgentEvent) -> None:
+        log(event)
+        if isinstance(event, ValidatorFinished):
+            results.append(event)
+
+    approver = TerminalApprover(sys.stdin, sys.stderr)
+    validation, _settings = open_validation(
+        SessionOptions(root=options.cwd, approver=approver, trusted=options.trust), hear
+    )
+
+    async def run() -> ValidationReport:
+        return (await validation.run(1, 0, everything=True)).report
+
+    report = anyio.run(run)
+    if options.json:
+        print(json.dumps({"report": to_json(report), "validators": to_json(results)}, ensure_ascii=False))
+    else:
+        _print(report, results)
+    return EXIT_OK if report.status in ("green", "none") else EXIT_FAILED
+
+
+def _print(report: ValidationReport, results: list[ValidatorFinished]) -> None:
+    for result in results:
+        print(f"{result.status:8} {result.name:24} {result.duration:6.1f} s")
+    for finding in report.findings:
+        place = ":".join(map(str, filter(None, (finding.path, finding.line, finding.column))))
+        print(f"{place}: {' '.join(filter(None, (finding.code, finding.message)))}")
+    for result in results:
+        if result.status in ("red", "timeout") and not any(finding.tool == result.name for finding in report.findings):
+            print(f"\n{result.name}:\n{result.output}")
+    if not results:
+        print("There is no validator: none is configured, and none was found.")

@@ -1,0 +1,344 @@
+"""What happens when the agent stops: the project's validators run until green or a cap is reached (B34 to B39).
+
+Invariants: what was not verified stays dirty; what is not trusted is not run; a failure that comes back without any
+new change ends the rounds.
+"""
+
+import logging
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.to_thread
+
+from agent_lsp.agent.events import (
+    AgentEvent,
+    CommandRan,
+    Emit,
+    FileChanged,
+    FindingSeen,
+    SubagentEvent,
+    ValidationFinished,
+    ValidationReport,
+    ValidationStarted,
+    ValidatorFinished,
+    ValidatorStarted,
+)
+from agent_lsp.hooks.gate import TrustGate
+from agent_lsp.hooks.runner import HookRunner, Occasion
+from agent_lsp.hooks.settings import VALIDATION, ConfiguredHook
+from agent_lsp.hooks.trust import TrustItem
+from agent_lsp.messages import system_reminder
+from agent_lsp.settings.load import LoadedSettings
+from agent_lsp.settings.trust import validator_item
+from agent_lsp.validation.validator import Finding, Validator
+
+if TYPE_CHECKING:  # imported where they are first used: most of a session goes without
+    from agent_lsp.validation.baseline import Snapshot
+    from agent_lsp.validation.run import ValidatorResult
+
+_log = logging.getLogger(__name__)
+
+REMINDER = "The PostStopValidation hook failed. Fix the problem based on the following output:"
+NO_OUTPUT = "post-stop validation failed"
+
+
+def project_validators(loaded: LoadedSettings, root: Path) -> tuple[Validator, ...]:
+    """The validators that the settings name, else those that the project shows it has. Reads files, runs nothing."""
+    settings = loaded.settings.validation
+    if not settings.enabled:
+        return ()
+    if loaded.validators or not settings.detect:
+        return loaded.validators
+    from agent_lsp.validation.detect import detect
+
+    return tuple(validator for validator in detect(root) if validator.name not in settings.skip)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """One thing that is red: what the model is to hear of it, and what tells it from another failure."""
+
+    name: str
+    command: str
+    output: str
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """What one round came to; ``failures`` are those that go back to the model."""
+
+    report: ValidationReport
+    failures: tuple[Failure, ...] = ()
+
+    @property
+    def reminder(self) -> str:
+        """The exact words that go back to the model (B37); several outputs are told apart by their commands."""
+        if len(self.failures) == 1:
+            return system_reminder(f"{REMINDER}\n{self.failures[0].output}")
+        outputs = (f"$ {failure.command}\n{failure.output}" for failure in self.failures)
+        return system_reminder(f"{REMINDER}\n" + "\n\n".join(outputs))
+
+    @property
+    def fingerprint(self) -> frozenset[str]:
+        return frozenset(failure.fingerprint for failure in self.failures)
+
+
+class Validation:
+    """The validators of one session, and which changes they have not seen yet.
+
+    ``waiting`` lists what one question of trust is about, validators aside.
+    """
+
+    def __init__(
+        self,
+        runner: HookRunner,
+        *,
+        root: Path,
+        logs: Path,
+        gate: TrustGate,
+        waiting: Callable[[], Sequence[TrustItem]],
+        emit: Emit,
+    ) -> None:
+        self.changes = 0
+        """How often anything was changed; a number to tell whether something was."""
+        self._runner = runner
+        self._root = root
+        self._logs = logs
+        self._gate = gate
+        self._waiting = waiting
+        self._emit = emit
+        self._verified = 0
+        self._begun = False
+        self._snapshot: Snapshot | str = "nothing was changed in this prompt"
+        self._files: dict[str, None] | None = {}
+
+    def configure(self, loaded: LoadedSettings, environment: dict[str, str]) -> None:
+        """Take other settings."""
+        self._loaded = loaded
+        self._environment = environment
+
+    @property
+    def dirty(self) -> bool:
+        """Whether there are changes that no green round has seen."""
+        return self.changes != self._verified
+
+    async def before_change(self) -> None:
+        """Keep the project as it is before the agent's first change of a prompt, for the baseline."""
+        from agent_lsp.validation.baseline import Unknown, take_snapshot
+
+        settings = self._loaded.settings.validation
+        if self._begun or not (settings.enabled and settings.baseline):
+            return
+        self._begun = True
+        try:
+            self._snapshot = await take_snapshot(self._root, self._environment)
+        except Unknown as error:
+            self._snapshot = str(error)
+        except Exception as error:
+            _log.exception("the baseline cannot be kept")
+            self._snapshot = f"{type(error).__name__}: {error}"
+
+    def forget_baseline(self) -> None:
+        """A prompt has ended: the next one has a baseline of its own."""
+        self._begun = False
+        if not isinstance(self._snapshot, str):
+            self._snapshot.remove()
+        self._snapshot = "nothing was changed in this prompt"
+
+    def note(self, event: AgentEvent) -> None:
+        """Hear the event stream: a write that succeeded and any program may have broken something (B34)."""
+        match event:
+            case FileChanged(path=path):
+                self.changes += 1
+                if self._files is not None:
+                    self._files[path] = None
+            case CommandRan():
+                self.changes += 1
+                self._files = None  # what a program changed, nobody knows
+            case SubagentEvent():
+                self.note(event.event)
+
+    async def run(self, attempt: int, limit: int, *, everything: bool = False) -> Round:
+        """Run what the unverified changes concern, or everything. A green round verifies what it has seen."""
+        from agent_lsp.validation.run import concerned
+
+        seen = self.changes
+        changed = None if everything or self._files is None else tuple(self._files)
+        validators = concerned(await anyio.to_thread.run_sync(project_validators, self._loaded, self._root), changed)
+        enabled = self._loaded.settings.validation.enabled
+        hooks = [hook for hook in self._runner.hooks if enabled and hook.event == VALIDATION]
+        names = (*(hook.name for hook in hooks), *(validator.name for validator in validators))
+        if not names:
+            self._verify(seen)
+            return Round(report=ValidationReport(status="none"))
+        self._emit(ValidationStarted(attempt=attempt, limit=limit, validators=names))
+        result = await self._run(hooks, validators, attempt, limit)
+        if result.report.status == "green":
+            self._verify(seen)
+        self._emit(ValidationFinished(attempt=attempt, limit=limit, report=result.report))
+        return result
+
+    def _verify(self, seen: int) -> None:
+        """All changes up to then are verified, unless something changed meanwhile (B39)."""
+        if self.changes == seen:
+            self._verified = seen
+            self._files = {}
+
+    async def _run(
+        self, hooks: Sequence[ConfiguredHook], validators: Sequence[Validator], attempt: int, limit: int
+    ) -> Round:
+        from agent_lsp.validation.run import Surroundings, run_validators
+
+        failures, notes, refused = await self._run_hooks(hooks, attempt, limit)
+        trusted = [validator for validator in validators if await self._may_run(validator, validators, notes)]
+        results = await run_validators(
+            trusted,
+            Surroundings(root=self._root, environment=self._environment, logs=self._logs),
+            timeout=self._loaded.settings.validation.timeout,
+            started=lambda validator: self._emit(
+                ValidatorStarted(name=validator.name, command=command_line(validator), directory=validator.directory)
+            ),
+            finished=lambda result: self._emit(_finished(result)),
+        )
+        known = await self._known_before(results, notes)
+        failures += [_failure(result, known.get(result.validator.name)) for result in results if result.failed]
+        already = tuple(name for name, fresh in known.items() if not fresh)
+        failures = [failure for failure in failures if failure.name not in already]
+        notes += [note for result in results for note in _notes(result)]
+        refused = refused or len(trusted) < len(validators)
+        ran = any(result.status != "missing" for result in results) or len(hooks) > 0
+        report = ValidationReport(
+            status="red" if failures else "refused" if refused else "green" if ran else "none",
+            failing=tuple(failure.name for failure in failures),
+            already_failing=already,
+            findings=tuple(
+                seen(finding, fresh=known.get(result.validator.name))
+                for result in results
+                for finding in result.findings
+            ),
+            notes=tuple(notes),
+        )
+        return Round(report=report, failures=tuple(failures))
+
+    async def _known_before(
+        self, results: Sequence["ValidatorResult"], notes: list[str]
+    ) -> dict[str, tuple[Finding, ...]]:
+        """By name, for validators that failed before the agent's changes too, the findings that are new since."""
+        from agent_lsp.validation.baseline import Unknown, new_findings, run_on
+        from agent_lsp.validation.run import Surroundings
+
+        settings = self._loaded.settings.validation
+        failed = [result for result in results if result.failed]
+        if not failed or not settings.baseline:
+            return {}
+        around = Surroundings(root=self._root, environment=self._environment, logs=self._logs)
+        try:
+            if isinstance(self._snapshot, str):
+                raise Unknown(self._snapshot)
+            before = await run_on(self._snapshot, failed, around, timeout=settings.timeout)
+        except Unknown as error:
+            notes.append(f"what failed before the changes is not known ({error}), so all of it goes to the model")
+            return {}
+        found = {result.validator.name: new_findings(result, before.get(result.validator.name)) for result in failed}
+        return {name: fresh for name, fresh in found.items() if fresh is not None}
+
+    async def _run_hooks(
+        self, hooks: Sequence[ConfiguredHook], attempt: int, limit: int
+    ) -> tuple[list[Failure], list[str], bool]:
+        """The PostStopValidation hooks, in order: failures, notes, and whether one was refused."""
+        from agent_lsp.validation.run import without_numbers
+
+        failures: list[Failure] = []
+        notes: list[str] = []
+        refused = False
+        for hook in hooks:
+            self._emit(ValidatorStarted(name=hook.name, command=hook.text, directory="."))
+            occasion = Occasion(event=VALIDATION, payload={"attempt": attempt, "limit": limit})
+            answer = await self._runner.run_one(hook, occasion)
+            status = "refused" if answer.refused else "red" if answer.blocked else "green"
+            output = answer.output or answer.reason or NO_OUTPUT
+            self._emit(ValidatorFinished(name=hook.name, status=status, output=output if status != "green" else ""))
+            if answer.refused:
+                refused = True
+                notes.append(answer.reason)
+            elif answer.blocked:
+                fingerprint = f"{hook.name} {without_numbers(output)}"
+                failures.append(Failure(name=hook.name, command=hook.text, output=output, fingerprint=fingerprint))
+        return failures, notes, refused
+
+    async def _may_run(self, validator: Validator, all_: Sequence[Validator], notes: list[str]) -> bool:
+        item = validator_item(validator, self._root)
+        if self._gate.covers(item.digest):
+            return True
+        refusal = await self._gate.ask(
+            item.digest, lambda: [*self._waiting(), *(validator_item(each, self._root) for each in all_)]
+        )
+        if refusal is None and validator_item(validator, self._root).digest != item.digest:
+            refusal = "it changed while it was being approved"
+        if refusal is not None:
+            notes.append(f"{validator.name} was not run: {refusal}")
+            self._emit(ValidatorFinished(name=validator.name, status="refused", output=refusal))
+        return refusal is None
+
+
+def command_line(validator: Validator) -> str:
+    """The command as people write it."""
+    return validator.command if isinstance(validator.command, str) else shlex.join(validator.command)
+
+
+def seen(finding: Finding, *, fresh: Sequence[Finding] | None) -> FindingSeen:
+    """A finding as events carry it; ``fresh`` are the new ones, where the others were there before."""
+    return FindingSeen(
+        path=finding.path,
+        line=finding.line,
+        column=finding.column,
+        message=finding.message,
+        code=finding.code,
+        tool=finding.tool,
+        severity=finding.severity,
+        already_failing=fresh is not None and finding not in fresh,
+    )
+
+
+def _failure(result: "ValidatorResult", fresh: Sequence[Finding] | None) -> Failure:
+    """What the model hears; ``fresh`` are the new findings, where the others were there before."""
+    validator = result.validator
+    output = result.output
+    if fresh:
+        old = sorted({f"{finding.path}: {finding.message}" for finding in result.findings if finding not in fresh})
+        listed = "\n".join(old[:20])
+        output = f"{output}\n\nThis failed before your changes too and is not yours to mend:\n{listed}"
+    if result.status == "timeout":
+        output = "\n".join(filter(None, (output, f"[timed out after {validator.timeout:g} s]")))
+    return Failure(
+        name=validator.name,
+        command=command_line(validator),
+        output=output or NO_OUTPUT,
+        fingerprint=result.fingerprint,
+    )
+
+
+def _finished(result: "ValidatorResult") -> ValidatorFinished:
+    return ValidatorFinished(
+        name=result.validator.name,
+        status=result.status,
+        duration=result.duration,
+        output=result.output if result.status != "green" else "",
+        log=None if result.log is None else str(result.log),
+    )
+
+
+def _notes(result: "ValidatorResult") -> list[str]:
+    """What is worth a word besides red and green."""
+    name = result.validator.name
+    notes = []
+    if result.status == "missing":
+        notes.append(f"{name} cannot be run here: {result.output.splitlines()[-1] if result.output else 'not found'}")
+    if result.changed:
+        notes.append(f"{name} changed {', '.join(result.changed[:20])}")
+    return notes
