@@ -10,6 +10,7 @@ from typing import Any
 
 from agent_lsp.approvals import PermissionBehavior
 from agent_lsp.messages import JsonObject
+from agent_lsp.terminal_text import cut_middle
 
 DEFAULT_REASON = "blocked by hook"
 
@@ -39,15 +40,29 @@ class UnreadableAnswer(ValueError):
     """Output that begins like an envelope and is none."""
 
 
+_KEYS = frozenset(
+    {"block", "reason", "additional_context", "updated_input"}
+    | {"continue", "stopReason", "decision", "systemMessage", "hookSpecificOutput"}
+)
+MAX_CONTEXT = 30_000  # characters; a model's context is not a hook's to fill
+MAX_WORDS = 4_000  # characters of a reason or a message
+
+
 def parse_envelope(output: str) -> Answer:
-    """Read what a program or a server printed; output without a JSON object is no answer. Raises UnreadableAnswer."""
-    values = find_object(output)
-    if values is None:
-        return Answer()
+    """Read what a program or a server printed: the last envelope in it, or any that blocks. Without one, no answer.
+
+    Raises UnreadableAnswer.
+    """
+    answers = [_read(values) for values in find_objects(output) if _KEYS & values.keys()]
+    return next((answer for answer in answers if answer.blocked), answers[-1] if answers else Answer())
+
+
+def _read(values: Mapping[str, Any]) -> Answer:
     envelope = _Envelope(values)
     specific = _Envelope(envelope.take("hookSpecificOutput", Mapping, "an object") or {})
     advice = _decision(specific, "permissionDecision", _ADVICE)
     decision = _decision(envelope, "decision", _DECISIONS)
+    contexts = (envelope.text("additional_context"), specific.text("additionalContext"))
     updated = envelope.take("updated_input", Mapping, "an object")
     goes_on = envelope.take("continue", bool, "true or false")
     reasons = (
@@ -59,11 +74,11 @@ def parse_envelope(output: str) -> Answer:
         blocked=bool(envelope.take("block", bool, "true or false"))
         or goes_on is False
         or PermissionBehavior.DENY in (decision, advice),
-        reason=next(filter(None, reasons), ""),
-        context="\n\n".join(filter(None, (envelope.text("additional_context"), specific.text("additionalContext")))),
+        reason=cut_middle(next(filter(None, reasons), ""), MAX_WORDS),
+        context=cut_middle("\n\n".join(filter(None, contexts)), MAX_CONTEXT),
         updated_input=specific.take("updatedInput", Mapping, "an object") if updated is None else updated,
         advice=advice or (decision if decision is PermissionBehavior.ALLOW else PermissionBehavior.PASSTHROUGH),
-        message=envelope.text("systemMessage"),
+        message=cut_middle(envelope.text("systemMessage"), MAX_WORDS),
     )
 
 
@@ -95,28 +110,31 @@ def _decision(part: _Envelope, key: str, known: Mapping[str, PermissionBehavior]
 
 
 _DECODER = json.JSONDecoder()
-_MOST_FAILURES = 200  # braces that begin no JSON; a bound, because each costs a look at what follows
+_MOST_FAILURES = 200  # braces that begin no JSON, and the characters looked at in vain: a hostile text must end
+_MOST_IN_VAIN = 1_000_000
 
 
-def find_object(output: str) -> Mapping[str, Any] | None:
-    """The last JSON object in an output, whatever a shell profile printed before it; None where there is none.
+def find_objects(output: str) -> list[Mapping[str, Any]]:
+    """The JSON objects in an output, whatever a shell profile or a log printed around them.
 
     Raises UnreadableAnswer, with the position, where the output itself begins with a brace and holds no object.
     """
     text = output.strip().lstrip("\ufeff")
-    found: Mapping[str, Any] | None = None
-    failures, start = 0, text.find("{")
-    while start >= 0 and failures < _MOST_FAILURES:
+    found: list[Mapping[str, Any]] = []
+    failures, in_vain, start = 0, 0, text.find("{")
+    while start >= 0 and failures < _MOST_FAILURES and in_vain < _MOST_IN_VAIN:
         try:
-            found, end = _DECODER.raw_decode(text, start)
+            value, end = _DECODER.raw_decode(text, start)
+            found.append(value)
             start = text.find("{", end)
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError) as error:
             failures += 1
+            in_vain += error.pos - start if isinstance(error, json.JSONDecodeError) else _MOST_IN_VAIN // 10
             begins_line = start == 0 or text[start - 1] == "\n"
             # What a broken object holds is not the answer; noise within a line may stand before it.
             start = text.find("\n{", start) if begins_line else text.find("{", start + 1)
             start += begins_line and start >= 0
-    if found is None and text.startswith("{"):
+    if not found and text.startswith("{"):
         raise UnreadableAnswer(f"the output begins like JSON and is not: {_position(text)}")
     return found
 

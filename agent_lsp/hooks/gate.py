@@ -22,6 +22,7 @@ class TrustGate:
         self._approver = approver
         self._refused: dict[str, str] = {}
         self._asking = anyio.Lock()
+        self._closed = False
 
     def covers(self, digest: str) -> bool:
         """Whether this content was approved before."""
@@ -31,8 +32,17 @@ class TrustGate:
         """None where this content may run by now, else why it may not. ``waiting`` is what one question is about."""
         async with self._asking:
             if not self._trust.covers(digest) and digest not in self._refused:
-                await self._ask([item for item in waiting() if not self._trust.covers(item.digest)])
-        return None if self._trust.covers(digest) else self._refused.get(digest, "it was not in the question")
+                items = [item for item in waiting() if not self._trust.covers(item.digest)]
+                if all(item.digest != digest for item in items):
+                    return "it is not in the settings any more"
+                if self._closed:
+                    return "not trusted (the session is closing)"
+                await self._ask(items)
+        return None if self._trust.covers(digest) else self._refused[digest]
+
+    def close(self) -> None:
+        """Ask nothing from now on: nobody waits for the end of a session to answer."""
+        self._closed = True
 
     async def _ask(self, items: Sequence[TrustItem]) -> None:
         request = ApprovalRequest(

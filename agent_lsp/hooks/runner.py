@@ -21,6 +21,10 @@ from agent_lsp.hooks.settings import BLOCKING_EVENTS, STOP, VALIDATION, Configur
 from agent_lsp.hooks.trust import TrustItem, hook_item
 from agent_lsp.messages import JsonObject, thaw
 from agent_lsp.models.base import Model
+from agent_lsp.terminal_text import cut_middle
+
+LOGGED = 4_000
+"""Characters of each value in the hook log."""
 
 Decision: TypeAlias = Literal["passed", "blocked", "not vetoed", "failed", "skipped"]
 
@@ -42,7 +46,7 @@ class Occasion:
 class HookRun:
     """One entry of the hook log; ``started`` in seconds since the epoch, ``duration`` in seconds.
 
-    ``effect`` is what its answer changed, as JSON.
+    ``effect`` is what its answer changed, cut where it is long.
     """
 
     hook: ConfiguredHook
@@ -54,7 +58,7 @@ class HookRun:
     exit_code: int | None = None
     stderr: str = ""
     message: str = ""
-    effect: Mapping[str, Any] = field(default_factory=dict)
+    effect: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,11 +146,13 @@ class HookRunner:
     async def run_one(self, hook: ConfiguredHook, occasion: Occasion) -> Answer:
         """Run one hook if it is trusted. ``blocked`` in the answer is a veto, by then."""
         started, clock = time.time(), time.monotonic()
-        refusal = await self._refusal(hook)
+        refusal = await self.refusal(hook)
         if refusal is not None:
             reason = f"{hook.name} was not run: {refusal}"
             answer = Answer(blocked=hook.blocking and hook.event != STOP, reason=reason, refused=True)
-            self._note(HookRun(hook=hook, subject=occasion.subject, decision="skipped", reason=refusal))
+            self._note(
+                HookRun(hook=hook, subject=occasion.subject, decision="skipped", reason=refusal, started=started)
+            )
             return answer
         try:
             given = await self._execute(hook, occasion)
@@ -158,7 +164,7 @@ class HookRunner:
                 hook=hook,
                 subject=occasion.subject,
                 decision=_decision(given, answer),
-                reason=given.failure or given.reason,
+                reason=cut_middle(given.failure or given.reason, LOGGED),
                 started=started,
                 duration=time.monotonic() - clock,
                 exit_code=given.exit_code,
@@ -169,8 +175,12 @@ class HookRunner:
         )
         return answer
 
-    async def _refusal(self, hook: ConfiguredHook) -> str | None:
-        """Why a hook may not run. What changed while a human was deciding is not what was approved."""
+    def close(self) -> None:
+        """Ask for no trust any more."""
+        self._gate.close()
+
+    async def refusal(self, hook: ConfiguredHook) -> str | None:
+        """Why a hook may not run, after asking where nobody has yet; what changed meanwhile was not approved."""
         root = self._surroundings.root
         digest = hook_item(hook, root).digest
         if self._gate.covers(digest):
@@ -256,14 +266,14 @@ def _heeded(hook: ConfiguredHook, given: Answer) -> Answer:
     return given
 
 
-def _effect(answer: Answer) -> dict[str, Any]:
-    """What an answer changes, for the log."""
+def _effect(answer: Answer) -> dict[str, str]:
+    """What an answer changes, for the log; long values are cut, because the log keeps many runs."""
     changes = {
-        "permission": str(answer.advice) if answer.advice else None,
-        "updated_input": None if answer.updated_input is None else thaw(answer.updated_input),
+        "permission": str(answer.advice) if answer.advice else "",
+        "updated_input": "" if answer.updated_input is None else canonical(answer.updated_input),
         "additional_context": answer.context,
     }
-    return {key: value for key, value in changes.items() if value}
+    return {key: cut_middle(value, LOGGED) for key, value in changes.items() if value}
 
 
 def _decision(given: Answer, heeded: Answer) -> Decision:

@@ -76,6 +76,12 @@ class EditorApprover:
         entry.answer(reply)
         return True
 
+    def withdraw(self, source: str) -> None:
+        """End every question that waits because of one source: it was answered in another way."""
+        for entry in self._pending.values():
+            if entry.request.source == source:
+                entry.answer(ApprovalReply(allowed=False, feedback="answered in another way"))
+
     async def ask(self, request: ApprovalRequest) -> ApprovalReply:
         entry = PendingApproval(request=request)
         self._pending[request.id] = entry

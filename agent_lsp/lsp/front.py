@@ -318,7 +318,10 @@ class Front:
         """``agent.trust``: what the workspace would execute or widen, and the decision about it."""
         decision = _optional_text(arguments, "decision")
         talk = await self.talk()
-        return await anyio.to_thread.run_sync(talk.trust, decision)
+        answer: dict[str, Any] = await anyio.to_thread.run_sync(talk.trust, decision)
+        if decision == "grant":
+            talk.approver.withdraw("trust")  # whoever asked looks again at what is trusted now
+        return answer
 
 
 def _optional_text(arguments: object, key: str) -> str | None:

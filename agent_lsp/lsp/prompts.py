@@ -37,7 +37,7 @@ from agent_lsp.session.configured import workspace_settings
 from agent_lsp.session.directories import state_directory
 from agent_lsp.session.inspect import list_hooks
 from agent_lsp.session.session import PermissionMode, Session, Subscriber
-from agent_lsp.session.trust import workspace_trust
+from agent_lsp.session.trust import TrustItem, workspace_trust
 from agent_lsp.workspace import Documents
 
 _log = logging.getLogger(__name__)
@@ -102,6 +102,7 @@ class Conversations:
         self.mode: str | None = None
         self._opening = anyio.Lock()
         self._outputs: dict[str, list[str]] = {}
+        self._listed: tuple[TrustItem, ...] = ()
         self._root = root
         self._client = client
         self.approver = approver
@@ -218,6 +219,11 @@ class Conversations:
         """``agent.trust``; reads the settings, so not for the loop's thread. Raises JsonRpcInvalidParams."""
         workspace = workspace_trust(self._root, self._settings)
         match decision:
+            case "grant" if self._listed != workspace.items:
+                raise JsonRpcInvalidParams(
+                    "Invalid params: what would be executed was not shown yet, or has changed since; list it first "
+                    "(agent.trust without a decision)"
+                )
             case "grant":
                 workspace.grant()
             case "revoke":
@@ -226,6 +232,7 @@ class Conversations:
                 pass
             case _:
                 raise JsonRpcInvalidParams("Invalid params: decision is grant or revoke")
+        self._listed = workspace.items
         waiting = workspace.waiting
         return {
             "items": [

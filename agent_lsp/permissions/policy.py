@@ -5,9 +5,11 @@ where nothing spoke, and a mode can widen neither a deny, nor a control file, no
 """
 
 import enum
+import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
@@ -132,13 +134,21 @@ class Policy:
                     reason=f"{path.display} is outside the workspace",
                     fixed=True,
                 )
-            elif action.access not in HARMLESS and _CONTROL_FILES.match_file(path.display.lstrip("/")):
+            elif action.access not in HARMLESS and (
+                _CONTROL_FILES.match_file(path.display.lstrip("/")) or self._holds_settings(path.path)
+            ):
                 yield Evaluation(
                     behavior=PermissionBehavior.ASK,
                     source="control-file",
                     reason=f"{path.display} controls what programs do and always asks",
                     fixed=True,
                 )
+
+    def _holds_settings(self, path: Path) -> bool:
+        """Whether a path is where our settings really lie, if links lead there from their usual place (F24)."""
+        usual = self._workspace.root / ".agent-lsp"
+        places = {Path(os.path.realpath(usual / name)) for name in (".", "settings.json", "settings.local.json")}
+        return not places.isdisjoint((path, *path.parents))
 
     def _by_rule(self, action: Action) -> Iterator[Evaluation]:
         for rule in self.rules:

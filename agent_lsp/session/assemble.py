@@ -82,7 +82,7 @@ def open_session(options: SessionOptions) -> Session:
     session_id = uuid.uuid4().hex
     approver = options.approver or _NoApprover()
     programs = Programs(workspace.root, session_id, trust=trust, approver=approver, load=load, emit=events.emit)
-    configured = ConfiguredHooks(programs.runner)
+    configured = ConfiguredHooks(programs.runner, workspace.root)
     tools = ToolRegistry(_tools(chosen, TaskList(watcher=configured.watch_task), lambda: session.agent))
     models = _Models(options.model)
     validation = programs.validation if "validation" in chosen.capabilities and options.validate else None
@@ -92,9 +92,11 @@ def open_session(options: SessionOptions) -> Session:
         settings = loaded.settings
         workspace.set_additional(map(Path, settings.permissions.additional_directories))
         model = models.get(loaded)
-        environment = programs.configure(loaded, options.environ, lambda: model)
+        has_hooks = "hooks" in chosen.capabilities
+        theirs = loaded.hooks if has_hooks else ()
+        environment = programs.configure(loaded, options.environ, lambda: model, hooks=theirs)
         hooks = None
-        if "hooks" in chosen.capabilities:
+        if has_hooks:
             hooks = _hooks(options, loaded, policy, configured, validation)
         return Agent(
             model=model,
@@ -132,7 +134,7 @@ def open_validation(options: SessionOptions, emit: Emit) -> tuple[Validation, Lo
     root = Workspace(options.root).root
     approver = options.approver or _NoApprover()
     programs = Programs(root, uuid.uuid4().hex, trust=trust, approver=approver, load=load, emit=emit)
-    programs.configure(loaded, options.environ, lambda: _Models(options.model).get(loaded))
+    programs.configure(loaded, options.environ, lambda: _Models(options.model).get(loaded), hooks=loaded.hooks)
     return programs.validation, loaded
 
 

@@ -7,6 +7,7 @@ from agent_lsp.agent.events import Emit
 from agent_lsp.approvals import Approver
 from agent_lsp.hooks.gate import TrustGate
 from agent_lsp.hooks.runner import HookRunner, Surroundings
+from agent_lsp.hooks.settings import ConfiguredHook
 from agent_lsp.hooks.trust import Trust
 from agent_lsp.models.base import Model
 from agent_lsp.processes import child_environment
@@ -43,13 +44,18 @@ class Programs:
         self._session_id = session_id
 
     def configure(
-        self, loaded: LoadedSettings, environ: Mapping[str, str], model: Callable[[], Model]
+        self,
+        loaded: LoadedSettings,
+        environ: Mapping[str, str],
+        model: Callable[[], Model],
+        *,
+        hooks: tuple[ConfiguredHook, ...],
     ) -> dict[str, str]:
         """Take other settings; returns the environment of child processes, without the model's key."""
         environment = child_environment(environ, [loaded.settings.model.api_key_env])
         self.validation.configure(loaded, environment)
         self.runner.configure(
-            loaded.hooks,
+            hooks,
             Surroundings(
                 root=self._root,
                 session_id=self._session_id,

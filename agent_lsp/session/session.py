@@ -202,6 +202,7 @@ class Session:
             self._apply(self._load())
             with self._in_mode(mode):
                 self._events.emit(TurnStarted(prompt=prompt))
+                await self.hooks.ask_for_trust()
                 outcome = await run_prompt(self.agent, self.transcript, prompt)
                 return await self._until_green(outcome)
         except PromptRejected as error:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agent_lsp.hooks.trust import TrustItem
+from agent_lsp.hooks.trust import TrustItem as TrustItem
 from agent_lsp.session.configured import workspace_settings
 from agent_lsp.session.directories import trust_store
 from agent_lsp.session.validation import project_validators

@@ -49,8 +49,11 @@ def _read(reading: Reading, output: str, report: bytes | None) -> Iterator[Findi
             yield from read_json(reading, document)
         for package, printed in go_text(documents):
             yield from read_text(reading, printed, package)
-        for found in reports:
-            yield from read_xml(reading, found)
+        for one in reports:
+            found = read_xml(reading, one)
+            if found is None:
+                text += f"\n{one}"
+            yield from found or ()
     yield from read_text(reading, text)
 
 

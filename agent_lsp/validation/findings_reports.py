@@ -17,57 +17,73 @@ from agent_lsp.validation.validator import Finding
 Object: TypeAlias = dict[str, object]
 
 _START = re.compile(r"^(?:\[\s*+[{\]]|\{\s*+[\"}])", re.MULTILINE)
-_XML = re.compile(r"^\s*+<(?:\?xml\b|testsuites?\b|checkstyle\b)", re.MULTILINE)
-_XML_ENDS = ("</testsuites>", "</testsuite>", "</checkstyle>")
+_XML = re.compile(r"^[ \t]*+(?:<\?xml[^<>]*+>\s*+)?+<(?P<root>testsuites?|checkstyle)\b", re.MULTILINE)
+_MOST_FAILURES = 64
 _DOCTYPE = re.compile(r"\A(?>\s+|<\?.*?\?>|<!--.*?-->)*+<!DOCTYPE", re.DOTALL)
 _LINT_BODY = re.compile(r"\s*+line (?P<line>\d{1,9}), col (?P<column>\d{1,9}), ")
 
 
 def split_documents(text: str) -> tuple[list[object], list[str], str]:
-    """The JSON documents and XML documents that begin a line, and the text without them.
-
-    The characters that were looked at for nothing are counted, which keeps the time linear.
-    """
+    """The JSON documents and the XML reports that begin a line, and the text without them."""
     documents: list[object] = []
     rest: list[str] = []
-    position, budget = 0, 2 * len(text)
-    decoder = json.JSONDecoder()
-    while (start := _START.search(text, position)) and budget > 0:
+    position, failures = 0, 0
+    while start := _START.search(text, position):
         rest.append(text[position : start.start()])
+        end = text.find("\n", start.start()) + 1 or len(text)
         try:
-            document, position = decoder.raw_decode(text, start.start())
+            document, position = _decode(text, start.start(), end, within_line=failures >= _MOST_FAILURES)
             documents.append(document)
-        except json.JSONDecodeError as error:
-            end = text.find("\n", start.start())
-            position = len(text) if end < 0 else end + 1
-            budget -= 1 + error.pos - start.start()
-            rest.append(text[start.start() : position])
-        except (RecursionError, ValueError):  # nested too deeply, or a number too long
-            position, budget = start.start(), 0
+        except (RecursionError, ValueError):  # also nested too deeply, or a number too long
+            failures += 1
+            rest.append(text[start.start() : end])
+            position = end
     reports, plain = _split_xml("".join(rest) + text[position:])
     return documents, reports, plain
 
 
+def _decode(text: str, start: int, end: int, *, within_line: bool) -> tuple[object, int]:
+    """A document that is one line, or goes on below it. The time of a failure grows with the text before it, which
+    is why but a few longer ones are tried.
+    """
+    decoder = json.JSONDecoder()
+    line = text[start:end]
+    try:
+        document, length = decoder.raw_decode(line)
+        return document, start + length
+    except ValueError:
+        if within_line:
+            raise
+        return decoder.raw_decode(text, start)
+
+
 def _split_xml(text: str) -> tuple[list[str], str]:
-    start = _XML.search(text)
-    end = max(text.rfind(tag) + len(tag) if tag in text else 0 for tag in _XML_ENDS)
-    if not start or end <= start.start():
-        return [], text
-    return [text[start.start() : end].strip()], text[: start.start()] + text[end:]
+    reports: list[str] = []
+    rest: list[str] = []
+    position = 0
+    while start := _XML.search(text, position):
+        tag = f"</{start['root']}>"
+        end = text.find(tag, start.end())
+        if end < 0:
+            break
+        rest.append(text[position : start.start()])
+        position = end + len(tag)
+        reports.append(text[start.start() : position].strip())
+    return reports, "".join(rest) + text[position:]
 
 
-def read_xml(reading: Reading, text: str) -> list[Finding]:
-    """The findings of a JUnit or Checkstyle report; nothing of one that is broken.
+def read_xml(reading: Reading, text: str) -> list[Finding] | None:
+    """The findings of a JUnit or Checkstyle report; None where it is broken or refused.
 
     A document type is refused before parsing: the reports have none, and its entities could be made to grow without
     end or to read other files. Without one, the standard library's parser is safe.
     """
     if _DOCTYPE.match(text):
-        return []
+        return None
     try:
         root = ET.fromstring(text)  # noqa: S314 - a document type was refused above
     except (ET.ParseError, ValueError):
-        return []
+        return None
     found: list[Finding] = []
     for suite in root.iter("testsuite"):
         for case in suite.findall("testcase"):

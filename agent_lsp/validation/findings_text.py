@@ -19,6 +19,7 @@ from agent_lsp.validation.findings_traces import (
 )
 from agent_lsp.validation.validator import Finding
 
+_MOST_LINES = 400_000
 _WORD = r"(?P<severity>fatal error|error|warning|information|info|note|hint|help|remark)"
 _LINE = r"(?P<line>\d{1,9})"
 _COLUMN = r"(?P<column>\d{1,9})"
@@ -58,6 +59,8 @@ _ENTERING = re.compile(r"\w+(?:\[\d+\])?: (?P<what>Entering|Leaving) directory [
 def read_text(reading: Reading, text: str, package: str = "") -> Iterator[Finding]:
     """What any of the known tools said. ``package`` is that of Go tests, where it stands elsewhere."""
     lines = [line[:LONGEST_LINE].rstrip() for line in text.splitlines()]
+    if len(lines) > _MOST_LINES:
+        lines = lines[: _MOST_LINES // 2] + lines[-_MOST_LINES // 2 :]
     found, lines = read_pytest(reading, lines)
     yield from found
     yield from _read_places(reading, lines)

@@ -98,6 +98,9 @@ async def test_refused_hook_does_not_run_and_the_log_says_why(tmp_path: Path, se
     async with editor(tmp_path, server, human=human) as client:
         await client.request("agent/prompt", {"prompt": "x"})
         log = await command(client, "agent.hooks")
+        with pytest.raises(ErrorReply, match="list it first"):
+            await command(client, "agent.trust", {"decision": "grant"})
+        await command(client, "agent.trust")
         trust = await command(client, "agent.trust", {"decision": "grant"})
         with pytest.raises(ErrorReply, match="decision is grant or revoke"):
             await command(client, "agent.trust", {"decision": "perhaps"})
@@ -161,6 +164,7 @@ async def test_session_end_is_observed_when_the_editor_leaves(tmp_path: Path, se
     server.reply_text("done")
 
     async with editor(tmp_path, server) as client:
+        await command(client, "agent.trust")
         await command(client, "agent.trust", {"decision": "grant"})
         result = await client.request("agent/prompt", {"prompt": "x"})
         await client.shut_down()

@@ -53,6 +53,7 @@ async def test_failing_test_is_shown_sent_back_mended_and_cleared(tmp_path: Path
     unasked = {"permissions": {"mode": "accept_edits"}}
 
     async with editor(tmp_path, server, settings=unasked, events=True) as client:
+        await command(client, "agent.trust")
         await command(client, "agent.trust", {"decision": "grant"})
         prompt = await client.ask("agent/prompt", {"prompt": "write double"})
         found = await diagnostics(client, work / "test_double.py", some=True)
@@ -86,6 +87,7 @@ async def test_validation_by_hand_offers_help_where_it_is_red(tmp_path: Path, se
     human = Human("Ask the agent to fix")
 
     async with editor(tmp_path, server, human=human) as client:
+        await command(client, "agent.trust")
         await command(client, "agent.trust", {"decision": "grant"})
         started = await command(client, "agent.validate")
         question = await client.wait_for_method("window/showMessageRequest")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_lsp.approvals import PermissionBehavior
-from agent_lsp.hooks.answer import DEFAULT_REASON, Answer, UnreadableAnswer, find_object, parse_envelope
+from agent_lsp.hooks.answer import DEFAULT_REASON, Answer, UnreadableAnswer, find_objects, parse_envelope
 from agent_lsp.hooks.executors.command import run_command
 from tests.hooks.configured import command
 
@@ -111,6 +111,20 @@ def test_noise_before_the_object_does_not_hide_it(output: str) -> None:
     assert parse_envelope(output).blocked
 
 
+@pytest.mark.requirement("F3", "F4")
+@pytest.mark.parametrize("after", ["took {} s", '{"level": "info"}', "{", '{"continue": true}'])
+def test_block_is_not_lost_by_what_is_printed_after_it(after: str) -> None:
+    assert parse_envelope(f'{{"block": true, "reason": "no"}}\n{after}\n') == Answer(blocked=True, reason="no")
+
+
+@pytest.mark.requirement("B13")
+def test_context_is_bounded_and_says_so() -> None:
+    context = parse_envelope(json.dumps({"additional_context": "x" * 3_000_000})).context
+
+    assert len(context) < 31_000
+    assert "characters cut" in context
+
+
 NOISE_LINES = st.text(alphabet='ab {}[]":,0\t\\é', max_size=20)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -131,18 +145,18 @@ def test_find_object_finds_the_object_behind_any_lines(
 ) -> None:
     text = json.dumps(wanted, indent=indent, ensure_ascii=ascii_only)
 
-    assert find_object("".join(f"{line}\n" for line in noise) + text) == wanted
+    assert find_objects("".join(f"{line}\n" for line in noise) + text)[-1] == wanted
 
 
 @pytest.mark.requirement("F3")
 @given(st.text(alphabet='ab{}[]":,0 \n\\', max_size=60))
 def test_find_object_answers_every_output(output: str) -> None:
     try:
-        found = find_object(output)
+        found = find_objects(output)
     except UnreadableAnswer:
         assert output.strip().startswith("{")
     else:
-        assert found is None or isinstance(found, dict)
+        assert all(isinstance(each, dict) for each in found)
 
 
 ALLOW = specific(permissionDecision="allow")

@@ -242,7 +242,7 @@ async def test_what_was_not_in_the_question_is_not_admitted(tmp_path: Path) -> N
     gate = TrustGate(trust=TrustStore(tmp_path), approver=RecordingApprover(YES))
     shown = TrustItem(text="shown", place=Place(source="x"), digest="a" * 64)
 
-    assert await gate.ask("b" * 64, lambda: [shown]) == "it was not in the question"
+    assert await gate.ask("b" * 64, lambda: [shown]) == "it is not in the settings any more"
     assert await gate.ask("a" * 64, lambda: [shown]) is None
 
 

@@ -271,7 +271,7 @@ async def test_run_is_kept_with_everything_that_it_did(tmp_path: Path, environme
 
     first, second = runner.runs
     assert (first.decision, first.exit_code, first.message, first.subject) == ("passed", 0, "for you", "shell")
-    assert first.effect == {"permission": "ask", "updated_input": {"command": "new"}}
+    assert first.effect == {"permission": "ask", "updated_input": '{"command": "new"}'}
     assert (second.decision, second.reason, second.exit_code, second.stderr) == ("blocked", "why", 2, "why")
     assert first.started <= second.started
     assert min(first.duration, second.duration) > 0

@@ -98,6 +98,23 @@ async def test_waiting_approval_can_be_answered_out_of_order() -> None:
     assert len(screen.questions) == 1
 
 
+@pytest.mark.requirement("S4-trust")
+async def test_question_that_was_answered_in_another_way_is_withdrawn() -> None:
+    screen, replies = FakeScreen(), dict[str, ApprovalReply]()
+    approver = EditorApprover(screen, guard=0)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(ask_into, replies, approver, "one")
+        await screen.next_question()
+        approver.withdraw("trust")
+        still_waiting = [entry.id for entry in approver.pending]
+        approver.withdraw("test")
+
+    screen.close()
+    assert still_waiting == ["one"]
+    assert replies == {"one": ApprovalReply(allowed=False, feedback="answered in another way")}
+
+
 @pytest.mark.requirement("S4-ask")
 async def test_dismissed_question_is_denied_when_its_time_is_over() -> None:
     screen = FakeScreen()

@@ -350,3 +350,19 @@ def test_broken_rule_never_widens(workspace: Workspace, text: str) -> None:
         assert policy.decide(real(workspace, edit("a"))).source == "write-default"
     denied = Policy(workspace=workspace, rules=rules(deny=text)).decide(real(workspace, read("a")))
     assert denied.behavior is DENY
+
+
+@pytest.mark.requirement("F24")
+@pytest.mark.parametrize(
+    "target", ["conf/settings.json", "conf/settings.local.json", "conf/hooks/check.sh", "other.json"]
+)
+def test_settings_behind_a_link_are_control_files_too(tmp_path: Path, target: str) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / ".agent-lsp").symlink_to("conf")
+    (tmp_path / "conf" / "settings.json").symlink_to("../other.json")
+    workspace = Workspace(tmp_path)
+    action = Action(tool="write_file", access=Access.WRITE, paths=(workspace.resolve(target),))
+
+    verdict = Policy(workspace=workspace, mode=PermissionMode.BYPASS).decide(action)
+
+    assert (verdict.behavior, verdict.source) == (PermissionBehavior.ASK, "control-file")

@@ -27,7 +27,7 @@ NOTE = ("write_file", {"path": "note.txt", "content": "hello\n"})
 class Hooked:
     """A workspace with hooks, and a session in it that trusts them and edits unasked."""
 
-    def __init__(self, root: Path, hooks: dict[str, list[dict[str, Any]]], *script: Step) -> None:
+    def __init__(self, root: Path, hooks: dict[str, list[dict[str, Any]]], *script: Step, **given: Any) -> None:
         self.root = root
         settings = {"hooks": hooks, "permissions": {"mode": "accept_edits"}}
         (root / ".agent-lsp").mkdir()
@@ -36,7 +36,7 @@ class Hooked:
         self.approver = RecordingApprover()
         self.events: list[AgentEvent] = []
         self.session: Session = open_session(
-            SessionOptions(root=root, approver=self.approver, model=self.model, trusted=True)
+            SessionOptions(**{"root": root, "approver": self.approver, "model": self.model, "trusted": True, **given})
         )
         self.session.subscribe(self.events.append)
 
@@ -311,3 +311,79 @@ async def test_hooks_that_change_hold_from_the_next_prompt_and_leave_the_running
     assert settings.read_text() == "{}\n"
     assert blocked
     assert hooked.session.hooks.runner.hooks == ()
+
+
+@pytest.mark.requirement("F10", "B30")
+async def test_formatter_of_one_edit_does_not_write_over_the_next(tmp_path: Path) -> None:
+    (tmp_path / "lines.txt").write_text("one\ntwo\nthree\n")
+    code = "import time; t = open('lines.txt').read(); time.sleep(0.3); open('lines.txt', 'w').write(t.upper())"
+    formatter = {"type": "command", "command": [sys.executable, "-c", code], "matcher": "edit_file", "name": "upper"}
+
+    def edit(old: str, new: str) -> Step:
+        return calls(("edit_file", {"path": "lines.txt", "edits": [{"old": old, "new": new}]}))
+
+    script = [edit("one", "first"), edit("THREE", "last"), calls(("list_files", {})), says("ok")]
+    hooked = Hooked(tmp_path, {"PostToolUse": [formatter]}, *script)
+
+    async with hooked.session.opened(drain=20):
+        await hooked.session.run("x")
+
+    reminders = [message.content for message in hooked.session.transcript if isinstance(message, SystemMessage)]
+    assert (tmp_path / "lines.txt").read_text() == "FIRST\nTWO\nLAST\n"
+    assert "The hook upper changed lines.txt after you did; read it again." in reminders[0]
+
+
+@pytest.mark.requirement("B42", "S4-trust")
+async def test_trust_is_asked_once_at_the_beginning_and_not_at_the_end(tmp_path: Path) -> None:
+    hooked = Hooked(tmp_path, {"Notification": [shell("touch ran")]}, says("ok"), trusted=False)
+
+    async with hooked.session.opened(drain=20):
+        await hooked.session.run("x")
+
+    assert [request.source for request in hooked.approver.requests] == ["trust"]
+    assert hooked.ran() == [("Notification", "skipped", "not trusted (refused)")]
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.requirement("R13", "B42")
+async def test_stop_hook_that_is_not_trusted_forces_no_turn(tmp_path: Path) -> None:
+    hooked = Hooked(tmp_path, {"Stop": [shell("exit 2")]}, says("ok"), trusted=False)
+
+    finished = await hooked.session.run("x")
+
+    assert (finished.stop_reason, finished.text) == ("completed", "ok")
+
+
+@pytest.mark.requirement("A61", "A62")
+@pytest.mark.parametrize("level", [1, 2, 3])
+async def test_chapter_without_hooks_runs_none_of_them(tmp_path: Path, level: int) -> None:
+    hooks = {event: [shell(f"touch {event}")] for event in ("SessionStart", "UserPromptSubmit", "Notification")}
+    hooked = Hooked(tmp_path, hooks, says("ok"), level=level)
+
+    async with hooked.session.opened(drain=20):
+        await hooked.session.run("x")
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".agent-lsp"]
+
+
+@pytest.mark.requirement("B29", "B24")
+async def test_context_of_a_hook_before_a_block_is_kept(tmp_path: Path) -> None:
+    hooks = {"PreToolUse": [prints({"additional_context": "mind this"}), shell("exit 2", blocking=True)]}
+    hooked = Hooked(tmp_path, hooks, calls(NOTE), says("ok"))
+
+    await hooked.session.run("x")
+
+    assert hooked.session.transcript[3] == SystemMessage(content="<system-reminder>\nmind this\n</system-reminder>")
+
+
+@pytest.mark.requirement("B30", "B16")
+async def test_arguments_of_a_subagents_calls_are_its_own(tmp_path: Path) -> None:
+    spawn = ("spawn_agent", {"name": "reader", "prompt": "look"})
+    hooks = {"PostToolUse": [record(matcher="list_files"), record(matcher="spawn_agent")]}
+    hooked = Hooked(tmp_path, hooks, calls(spawn), calls(("list_files", {"pattern": "*.md"})), says("none"), says("ok"))
+
+    async with hooked.session.opened(drain=20):
+        await hooked.session.run("x")
+
+    told = {payload["tool"]: (payload["args"], payload.get("agent")) for payload in hooked.told("PostToolUse")}
+    assert told == {"list_files": ({"pattern": "*.md"}, "reader"), "spawn_agent": (spawn[1], None)}

@@ -202,7 +202,7 @@ async def test_transition_that_is_refused_has_not_happened() -> None:
 
 def hooked(root: Path, environment: dict[str, str], *hooks: ConfiguredHook) -> TaskList:
     """A list that configured hooks watch, as in a session."""
-    return TaskList(watcher=ConfiguredHooks(make_runner(root, environment, *hooks)).watch_task)
+    return TaskList(watcher=ConfiguredHooks(make_runner(root, environment, *hooks), root).watch_task)
 
 
 @pytest.mark.requirement("B27", "B20")

@@ -1,11 +1,13 @@
 """Runs a hook as one model call: the prompt with the payload in it, the reply read as ``{ok, reason}`` (B10)."""
 
+from collections.abc import Mapping
 from contextlib import aclosing
+from typing import Any
 
 import anyio
 
 from agent_lsp.errors import ModelError
-from agent_lsp.hooks.answer import DEFAULT_REASON, Answer, UnreadableAnswer, find_object
+from agent_lsp.hooks.answer import DEFAULT_REASON, Answer, UnreadableAnswer, find_objects
 from agent_lsp.hooks.settings import ConfiguredHook
 from agent_lsp.messages import UserMessage
 from agent_lsp.models.base import Model, ModelRequest, Reply
@@ -37,7 +39,7 @@ async def run_prompt_hook(hook: ConfiguredHook, payload: str, *, model: Model) -
 
 def _judge(reply: str) -> Answer:
     try:
-        verdict = find_object(reply) or {}
+        verdict: Mapping[str, Any] = next((each for each in reversed(find_objects(reply)) if "ok" in each), {})
     except UnreadableAnswer:
         return Answer()
     if verdict.get("ok") is not False:
