@@ -5,7 +5,6 @@ cancellation or an end that leaves a pipe held open, so are the descendants that
 a server that detached itself cleanly (own session, own output) outlives a program that ended by itself.
 """
 
-import asyncio
 import os
 import secrets
 import signal
@@ -14,18 +13,16 @@ import sys
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Self
+from typing import IO
 
 import anyio
 
-from agent_lsp.terminal_text import LiveText, clean_terminal_text, cut_middle
+from agent_lsp.process_output import POLL_SECONDS, Capture, Output, watch
 
-DRAIN_SECONDS = 0.25  # how long output may still come after the program's own end
 TERMINATE_SECONDS = 0.1  # between TERM and KILL; a cancel has 0.2 in all
 KILL_SECONDS = 0.05
-POLL_SECONDS = 0.005
 
 MARK_VARIABLE = "AGENT_LSP_PROCESS"  # names the run in each descendant's environment, wherever it moves to
 _PROC = Path("/proc")
@@ -70,29 +67,6 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Output:
-    """What a stream carried: all of it in ``head``, or, where ``omitted`` bytes between were dropped, both ends."""
-
-    head: bytes = b""
-    tail: bytes = b""
-    omitted: int = 0
-
-    def text(self) -> str:
-        """The text as it came, invalid bytes replaced, a note in the place of what was dropped."""
-        return self._joined(lambda text: text)
-
-    def readable(self, limit: int) -> str:
-        """The text as a person would have seen it in a terminal, with at most about ``limit`` characters (F41)."""
-        return cut_middle(self._joined(clean_terminal_text), limit)
-
-    def _joined(self, convert: Callable[[str], str]) -> str:
-        head = convert(self.head.decode(errors="replace"))
-        if not self.omitted:
-            return head
-        return f"{head}\n[… {self.omitted:,} bytes not kept …]\n{convert(self.tail.decode(errors='replace'))}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramResult:
     """How a program ended: ``exit_code`` is negative for a signal and None after a timeout.
 
@@ -102,7 +76,7 @@ class ProgramResult:
     exit_code: int | None
     timed_out: bool
     stdout: Output
-    stderr: Output = Output()
+    stderr: Output = field(default_factory=Output)
 
 
 async def run_program(program: Program, *, on_output: Callable[[str], None] | None = None) -> ProgramResult:
@@ -110,18 +84,18 @@ async def run_program(program: Program, *, on_output: Callable[[str], None] | No
 
     ``on_output`` gets each piece of cleaned text as it comes.
     """
-    stdout, stderr = (_Capture(program.output_limit, on_output) for _ in range(2))
+    stdout, stderr = (Capture(program.output_limit, on_output) for _ in range(2))
     mark = secrets.token_hex(16)
     process = _start(program, mark)
     ended_cleanly = False
     try:
-        with _Watch(process, stdout, stderr) as watch:
+        with watch(process, stdout, stderr) as output:
             with anyio.move_on_after(program.timeout) as limit:
-                await watch.until_end()
+                await output.until_end()
             timed_out = limit.cancelled_caught
             if timed_out:
                 await _end(process, mark, program.grace)
-            ended_cleanly = await watch.until_closed()
+            ended_cleanly = await output.until_closed()
     finally:
         await _close(process, None if ended_cleanly else mark, program.grace)
     return ProgramResult(
@@ -147,68 +121,6 @@ def _start(program: Program, mark: str) -> "subprocess.Popen[bytes]":
         )
 
 
-class _Watch:
-    """Reads a program's output and notices its end by callbacks of the loop.
-
-    Half the price of asyncio's own pipes, tasks and child watcher, and a hook runs around every tool call (P6).
-    """
-
-    def __init__(self, process: "subprocess.Popen[bytes]", stdout: "_Capture", stderr: "_Capture") -> None:
-        self._process = process
-        self._captures = {process.stdout: stdout, process.stderr: stderr}
-        self._open = set(filter(None, self._captures))
-        self._ended = anyio.Event()
-        self._closed = anyio.Event()
-        self._pidfd = os.pidfd_open(process.pid) if hasattr(os, "pidfd_open") else None
-        self._loop = asyncio.get_running_loop()
-
-    def __enter__(self) -> Self:
-        for stream in self._open:
-            self._loop.add_reader(stream, self._read, stream)
-        if self._pidfd is not None:
-            self._loop.add_reader(self._pidfd, self._note_end)
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        for stream in tuple(self._open):
-            self._close(stream)
-        if self._pidfd is not None:
-            self._loop.remove_reader(self._pidfd)
-            os.close(self._pidfd)
-
-    async def until_end(self) -> None:
-        """Wait until the program itself has ended."""
-        if self._pidfd is not None:
-            await self._ended.wait()
-        while self._process.poll() is None:  # noqa: ASYNC110 (where a process has no descriptor)
-            await anyio.sleep(POLL_SECONDS)
-
-    async def until_closed(self) -> bool:
-        """Wait, but not long, until nobody holds the output any more; returns whether that is so."""
-        if self._open:
-            with anyio.move_on_after(DRAIN_SECONDS):
-                await self._closed.wait()
-        return not self._open
-
-    def _note_end(self) -> None:
-        if self._pidfd is not None:
-            self._loop.remove_reader(self._pidfd)
-        self._ended.set()
-
-    def _read(self, stream: IO[bytes]) -> None:
-        chunk = os.read(stream.fileno(), 65536)
-        self._captures[stream].add(chunk, final=not chunk)
-        if not chunk:
-            self._close(stream)
-
-    def _close(self, stream: IO[bytes]) -> None:
-        self._loop.remove_reader(stream)
-        stream.close()
-        self._open.discard(stream)
-        if not self._open:
-            self._closed.set()
-
-
 def _memory_file() -> IO[bytes]:
     """A file without a name; in memory where the system can."""
     return os.fdopen(os.memfd_create("stdin"), "w+b") if hasattr(os, "memfd_create") else tempfile.TemporaryFile()
@@ -227,33 +139,6 @@ def _stdin(content: bytes) -> Iterator[IO[bytes] | int]:
         file.write(content)
         file.seek(0)
         yield file
-
-
-class _Capture:
-    """Keeps the first and the last half of a limit, however much comes, and passes all of it on as it comes."""
-
-    def __init__(self, limit: int, on_output: Callable[[str], None] | None = None) -> None:
-        self._half = max(limit // 2, 1)
-        self._head = bytearray()
-        self._tail = bytearray()
-        self._total = 0
-        self._on_output = on_output
-        self._live = LiveText()
-
-    def add(self, chunk: bytes, *, final: bool = False) -> None:
-        self._total += len(chunk)
-        room = self._half - len(self._head)
-        self._head += chunk[:room]
-        self._tail += chunk[room:]
-        if len(self._tail) > 2 * self._half:
-            del self._tail[: -self._half]
-        if self._on_output is not None and (text := self._live.feed(chunk, final=final)):
-            self._on_output(text)
-
-    def output(self) -> Output:
-        head, tail = bytes(self._head), bytes(self._tail[-self._half :])
-        omitted = self._total - len(head) - len(tail)
-        return Output(head=head, tail=tail, omitted=omitted) if omitted else Output(head=head + tail)
 
 
 # --- the end of a program and of its descendants

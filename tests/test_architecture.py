@@ -7,7 +7,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "agent_lsp"
 
-VALUES = ("errors", "messages", "workspace", "approvals", "terminal_text", "processes")
+VALUES = ("errors", "messages", "workspace", "approvals", "terminal_text", "process_output", "processes")
 DOMAINS = ("models", "tools", "permissions", "hooks", "validation")
 FRONTS = ("cli", "lsp")
 ALLOWED: dict[str, set[str]] = {

@@ -2,9 +2,11 @@
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_lsp.process_output import Capture, Output, ThreadWatch
 from agent_lsp.processes import (
-    Output,
     Program,
     ProgramResult,
     child_environment,
@@ -293,3 +295,36 @@ def test_child_environment_has_no_secrets_and_no_terminal() -> None:
         "GIT_PAGER": "cat",
         "GIT_TERMINAL_PROMPT": "0",
     }
+
+
+# --- the way without readers, which is that of Windows
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("echo out; echo err >&2", (0, b"out\n", b"err\n", True)),
+        ("sleep 300 & echo out", (0, b"out\n", b"", False)),
+        ("exec >&- 2>&-; exit 3", (3, b"", b"", True)),
+    ],
+)
+async def test_thread_watch_reads_what_the_other_reads(
+    command: str, expected: tuple[int, bytes, bytes, bool], environment: dict[str, str]
+) -> None:
+    process = subprocess.Popen(  # noqa: ASYNC220 (what is watched)
+        ["bash", "-c", command],
+        bufsize=0,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    stdout, stderr = Capture(1_000), Capture(1_000)
+
+    with ThreadWatch(process, stdout, stderr) as watch:
+        await watch.until_end()
+        closed = await watch.until_closed()
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+    assert (process.returncode, stdout.output().head, stderr.output().head, closed) == expected
