@@ -4,7 +4,9 @@ import argparse
 import json
 import sys
 
+from agent_lsp.approvals import visible
 from agent_lsp.cli.exit_codes import EXIT_FAILED, EXIT_OK
+from agent_lsp.cli.lines import one_line
 from agent_lsp.errors import ConfigurationError
 from agent_lsp.session.inspect import HookState, list_hooks
 
@@ -17,7 +19,7 @@ def show_hooks(options: argparse.Namespace) -> int:
     if not report.hooks:
         print("No hooks are configured.")
     for problem in report.problems:
-        print(f"problem: {problem}")
+        print(f"problem: {one_line(problem)}")
     return EXIT_OK
 
 
@@ -31,7 +33,8 @@ def _described(state: HookState) -> str:
         f"timeout {hook.timeout:g} s",
         "trusted" if state.trusted else "not trusted, so it is not run: see agent-lsp trust",
     ]
-    return f"{hook.event}  {hook.type}  {hook.text}\n    {hook.place}\n    {', '.join(filter(None, details))}"
+    lines = f"{hook.event}  {hook.type}  {hook.text}", str(hook.place), ", ".join(filter(None, details))
+    return "\n    ".join(map(one_line, lines))
 
 
 def test_hooks(options: argparse.Namespace) -> int:
@@ -39,16 +42,16 @@ def test_hooks(options: argparse.Namespace) -> int:
     from agent_lsp.session.hook_test import dry_run, run_hook
 
     try:
-        args = json.loads(options.args)
+        args = None if options.args is None else json.loads(options.args)
     except ValueError as error:
         raise ConfigurationError(f"--args is not JSON: {error}") from error
-    if not isinstance(args, dict):
+    if not isinstance(args, dict | None):
         raise ConfigurationError("--args must be a JSON object")
     tests = dry_run(options.cwd, options.event, options.tool, args)
     for test in tests:
-        print(f"{'runs' if test.mismatch is None else 'not '}  {test.hook.name}  ({test.hook.place})")
+        print(f"{'runs' if test.mismatch is None else 'not '}  {one_line(f'{test.hook.name}  ({test.hook.place})')}")
         if test.mismatch is not None:
-            print(f"      {test.mismatch}")
+            print(f"      {one_line(test.mismatch)}")
     if not tests:
         print(f"No hook is configured for {options.event}.")
     if options.run is None:
@@ -64,12 +67,12 @@ def test_hooks(options: argparse.Namespace) -> int:
 
     approver = TerminalApprover(sys.stdin, sys.stderr)
     ran = anyio.run(run_hook, options.cwd.resolve(), chosen[0].hook, options.tool, args, approver, options.trust)
-    print(f"{ran.decision}{f': {ran.reason}' if ran.reason else ''}")
+    print(f"{ran.decision}{f': {one_line(ran.reason)}' if ran.reason else ''}")
     print(f"exit code {ran.exit_code}, {ran.duration:.2f} s" if ran.exit_code is not None else f"{ran.duration:.2f} s")
     if ran.stderr:
-        print(f"stderr:\n{ran.stderr}")
+        print(f"stderr:\n{visible(ran.stderr)}")
     if ran.message:
-        print(f"message: {ran.message}")
+        print(f"message: {one_line(ran.message)}")
     if ran.effect:
-        print(f"answer: {json.dumps(ran.effect, ensure_ascii=False)}")
+        print(f"answer: {one_line(json.dumps(dict(ran.effect), ensure_ascii=False))}")
     return EXIT_FAILED if ran.decision in ("failed", "skipped") else EXIT_OK

@@ -22,20 +22,26 @@ def run_command_line(arguments: Sequence[str]) -> int:
         command: Callable[[argparse.Namespace], int] = options.run_command
         return command(options)
     except ConfigurationError as error:
-        print(f"agent-lsp: {error}", file=sys.stderr)
+        _say(error)
         return EXIT_USAGE
     except AgentLspError as error:
-        print(f"agent-lsp: {error}", file=sys.stderr)
+        _say(error)
         return EXIT_FAILED
     except BrokenPipeError:  # whoever read the answer has gone; what is left in the buffer has nowhere to go either
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FAILED
     except OSError as error:
-        print(f"agent-lsp: {error}", file=sys.stderr)
+        _say(error)
         return EXIT_FAILED
     except KeyboardInterrupt:
-        print("agent-lsp: interrupted", file=sys.stderr)
+        _say("interrupted")
         return EXIT_INTERRUPTED
+
+
+def _say(what: object) -> None:
+    from agent_lsp.approvals import visible  # what failed may tell texts of settings, hooks and servers
+
+    print(f"agent-lsp: {visible(str(what))}", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -100,7 +106,7 @@ def _add_hooks(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     test.add_argument("event", metavar="EVENT", help="for example PreToolUse")
     test.add_argument("--tool", default="", metavar="NAME", help="the tool, or the sub-agent, that the event is about")
-    test.add_argument("--args", default="{}", metavar="JSON", help="the tool's arguments")
+    test.add_argument("--args", metavar="JSON", help="the tool's arguments, or the task (default: none)")
     test.add_argument(
         "--run", nargs="?", const="", metavar="HOOK", help="really run one hook: that with this name, else the first"
     )

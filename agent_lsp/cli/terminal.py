@@ -22,6 +22,7 @@ from agent_lsp.agent.events import (
     ValidatorFinished,
 )
 from agent_lsp.approvals import ApprovalReply, ApprovalRequest, Scope, visible
+from agent_lsp.cli.lines import one_line
 from agent_lsp.messages import thaw
 
 
@@ -34,7 +35,7 @@ class LifecycleLog:
     def __call__(self, event: AgentEvent) -> None:
         line = _line(event)
         if line is not None:
-            print(visible(line).replace("\n", "⏎"), file=self._stream, flush=True)
+            print(one_line(line), file=self._stream, flush=True)
 
 
 def _line(event: AgentEvent) -> str | None:
@@ -83,16 +84,19 @@ class TerminalApprover:
     def __init__(self, source: TextIO, prompt: TextIO) -> None:
         self._source = source
         self._prompt = prompt
+        self._asking = anyio.Lock()
 
     async def ask(self, request: ApprovalRequest) -> ApprovalReply:
         if not self._source.isatty():
-            return ApprovalReply(allowed=False, feedback="No interactive approval input was available")
-        _forget_typed(self._source)
-        print(describe(request), file=self._prompt)
-        remember = f", s (this session), a (always: {request.rule})" if request.rule else ""
-        once = "until it changes" if request.source == "trust" else "once"
-        print(f"Allow? y ({once}){remember}, anything else denies: ", end="", file=self._prompt, flush=True)
-        return parse_answer(await self._read_line(), offered=request.rule is not None)
+            way_out = "; use --trust or agent-lsp trust" if request.source == "trust" else ""
+            return ApprovalReply(allowed=False, feedback=f"No interactive approval input was available{way_out}")
+        async with self._asking:  # hooks beside the run ask too, and an answer must not reach another question
+            _forget_typed(self._source)
+            print(describe(request), file=self._prompt)
+            remember = f", s (this session), a (always: {request.rule})" if request.rule else ""
+            once = "until it changes" if request.source == "trust" else "once"
+            print(f"Allow? y ({once}){remember}, anything else denies: ", end="", file=self._prompt, flush=True)
+            return parse_answer(await self._read_line(), offered=request.rule is not None)
 
     async def _read_line(self) -> str:
         """One line, cancellable: the thread pool could not be left while a read is pending."""

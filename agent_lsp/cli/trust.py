@@ -3,8 +3,8 @@
 import argparse
 import sys
 
-from agent_lsp.approvals import visible
 from agent_lsp.cli.exit_codes import EXIT_FAILED, EXIT_OK
+from agent_lsp.cli.lines import one_line
 from agent_lsp.session.trust import WorkspaceTrust, workspace_trust
 
 
@@ -27,7 +27,7 @@ def decide_trust(options: argparse.Namespace) -> int:
 
 def _show(workspace: WorkspaceTrust) -> None:
     for item in workspace.items:
-        print(f"{'waiting' if item in workspace.waiting else 'trusted'}  {visible(str(item))}")
+        print(f"{'waiting' if item in workspace.waiting else 'trusted'}  {one_line(item)}")
     if not workspace.items:
         print("This workspace's settings execute nothing and widen no permission.")
 

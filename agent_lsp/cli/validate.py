@@ -7,7 +7,9 @@ import sys
 import anyio
 
 from agent_lsp.agent.events import AgentEvent, ValidationReport, ValidatorFinished, to_json
+from agent_lsp.approvals import visible
 from agent_lsp.cli.exit_codes import EXIT_FAILED, EXIT_OK
+from agent_lsp.cli.lines import one_line
 from agent_lsp.cli.terminal import LifecycleLog, TerminalApprover
 from agent_lsp.session.assemble import SessionOptions, open_validation
 
@@ -40,12 +42,12 @@ def validate(options: argparse.Namespace) -> int:
 
 def _print(report: ValidationReport, results: list[ValidatorFinished]) -> None:
     for result in results:
-        print(f"{result.status:8} {result.name:24} {result.duration:6.1f} s")
+        print(f"{result.status:8} {one_line(result.name):24} {result.duration:6.1f} s")
     for finding in report.findings:
         place = ":".join(map(str, filter(None, (finding.path, finding.line, finding.column))))
-        print(f"{place}: {' '.join(filter(None, (finding.code, finding.message)))}")
+        print(one_line(f"{place}: {' '.join(filter(None, (finding.code, finding.message)))}"))
     for result in results:
         if result.status in ("red", "timeout") and not any(finding.tool == result.name for finding in report.findings):
-            print(f"\n{result.name}:\n{result.output}")
+            print(f"\n{one_line(result.name)}:\n{visible(result.output)}")
     if not results:
         print("There is no validator: none is configured, and none was found.")

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
+from urllib.parse import urlsplit
 
 from agent_lsp.hooks.matcher import ANY, Matcher, parse_alternatives, parse_matcher
 from agent_lsp.workspace import Place
@@ -145,13 +146,12 @@ def _hook(event: str, entry: Mapping[str, Any], place: Place, *, established: bo
     if type_ is None:
         raise _Mistake("type", "is missing: command, prompt or http")
     target = _target(entry, type_)
-    text = target if isinstance(target, str) else " ".join(target)
     return ConfiguredHook(
         event=event,
         type=type_,
         target=target,
         place=place,
-        name=_value(entry, "name", str, "a string") or _short(text),
+        name=_value(entry, "name", str, "a string") or _default_name(type_, target),
         matcher=_matcher(entry, "matcher", parse_alternatives if established else parse_matcher) or ANY,
         condition=_matcher(entry, "if", parse_matcher),
         blocking=_blocking(entry, event, established=established),
@@ -221,6 +221,18 @@ def _headers(entry: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
         ):
             raise _Mistake("headers", "expected an object of strings that can stand in an HTTP header")
     return tuple(headers.items())
+
+
+def _default_name(type_: str, target: str | tuple[str, ...]) -> str:
+    """The beginning of what a hook runs; of a URL the host alone, because the rest may hold secrets (F76)."""
+    text = target if isinstance(target, str) else " ".join(target)
+    if type_ == "http":
+        try:
+            url = urlsplit(text)
+        except ValueError:
+            return "http"
+        text = f"{url.scheme}://{url.hostname}" if url.hostname else "http"
+    return _short(text)
 
 
 def _short(text: str) -> str:

@@ -6,11 +6,14 @@ it names, changes the digest (B42, F70).
 
 import hashlib
 import json
+import os
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import lru_cache
+from itertools import islice, takewhile
+from pathlib import Path, PurePath
 from typing import Protocol
 
 from agent_lsp.hooks.settings import ConfiguredHook
@@ -42,18 +45,11 @@ class Trust(Protocol):
 
 
 def hook_item(hook: ConfiguredHook, root: Path) -> TrustItem:
-    """A hook of a workspace as something to be trusted."""
-    scripts = script_digests(hook.target, root) if hook.type == "command" else ()
-    exact = [hook.event, hook.type, hook.target, hook.headers, hook.place.source, *scripts]
+    """A hook of a workspace as something to be trusted; a command for that workspace alone, whose files it runs."""
+    runs = (str(root), *script_digests(hook.target, root)) if hook.type == "command" else ()
+    exact = [hook.event, hook.type, hook.target, hook.headers, hook.place.source, *runs]
     digest = hashlib.sha256(json.dumps(exact).encode()).hexdigest()
     return TrustItem(text=f"{hook.event} {hook.type}: {hook.text}", place=hook.place, digest=digest)
-
-
-_SCRIPT_SUFFIXES = frozenset(
-    {".awk", ".bash", ".bat", ".cjs", ".cmd", ".fish", ".js", ".lua", ".mjs", ".php", ".pl", ".ps1", ".py", ".rb"}
-    | {".sed", ".sh", ".ts", ".zsh"}
-)
-_INTERPRETER = re.compile(r"(.*/)?(ba|da|k|z)?sh|(.*/)?(python|node|ruby|perl|php|lua|deno|bun)[\d.]*|-f|source|\.")
 
 
 def script_digests(command: str | tuple[str, ...], root: Path) -> Iterator[str]:
@@ -61,27 +57,167 @@ def script_digests(command: str | tuple[str, ...], root: Path) -> Iterator[str]:
 
     Files that a command only writes to or reads must not count: they change with every run.
     """
-    words = _words(command)
-    for before, word in zip(("", *words), words, strict=False):
-        path = root / word
-        try:
-            if path.is_file() and path.is_relative_to(root) and (_is_script(path) or _INTERPRETER.fullmatch(before)):
-                yield hashlib.sha256(path.read_bytes()).hexdigest()
-        except (OSError, ValueError):
-            yield "unreadable"
+    words, names = _parsed(command)
+    directories = _directories(words, root)
+    for name, is_run in names:
+        for directory in directories:
+            path = directory / name
+            try:
+                if path.is_file() and path.is_relative_to(root) and (is_run or _is_script(path)):
+                    yield hashlib.sha256(path.read_bytes()).hexdigest()
+            except (OSError, ValueError):
+                yield "unreadable"
 
 
-def _words(command: str | tuple[str, ...]) -> tuple[str, ...]:
-    """The words of a command, and of a shell's command line both as quoted and in pieces."""
-    if isinstance(command, tuple):
-        return command
-    line = re.sub(r'"?\$\{?CLAUDE_PROJECT_DIR\}?"?', ".", command)
-    pieces = re.findall(r"[^\s;&|<>()\"'`$]+", line)
-    try:
-        return (*pieces, *shlex.split(line))
-    except ValueError:
-        return tuple(pieces)
+_SCRIPT_SUFFIXES = frozenset(
+    {".awk", ".bash", ".bat", ".cjs", ".cmd", ".fish", ".js", ".lua", ".mjs", ".php", ".pl", ".ps1", ".py", ".rb"}
+    | {".sed", ".sh", ".ts", ".zsh"}
+)
 
 
 def _is_script(path: Path) -> bool:
     return path.suffix in _SCRIPT_SUFFIXES or bool(path.stat().st_mode & 0o111)
+
+
+# --- the words of a command
+
+@lru_cache(maxsize=256)  # a hook's command is looked at before each run of it
+def _parsed(command: str | tuple[str, ...]) -> tuple[tuple[str, ...], tuple[tuple[str, bool], ...]]:
+    """The distinct words of a command, and the names of files in it with whether they are run."""
+    words = _words(command)
+    return tuple(dict.fromkeys(words)), tuple(dict.fromkeys(_named(words)))
+
+
+_END = ";"  # stands between two simple commands
+_HERE = re.compile(
+    r"\$\{?(CLAUDE_PROJECT_DIR|PWD)\b\}?|(\$\(|`)\s*(pwd|git rev-parse --show-toplevel)\s*[)`]"  # the root, in words
+)
+_BREAK = re.compile(r"[;&|()>`\n]+")
+
+
+def _words(command: str | tuple[str, ...]) -> list[str]:
+    """The words of a command, those of a shell's command line both in pieces and as the shell would quote them."""
+    if isinstance(command, tuple):
+        inner = [word for text in command if re.search(r"[^\w./=-]", text) for word in (_END, *_words(text))]
+        return [*command, *inner]
+    line = _HERE.sub(".", command.replace("\\\n", " "))
+    pieces = re.findall(r"[^\s<\"'$;]+|;", _BREAK.sub(" ; ", line.replace('"."', ".")))
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|()<>`\n")
+    lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
+    try:
+        quoted = [_END if _BREAK.fullmatch(word) else word for word in lexer if word.strip("<")]
+    except ValueError:  # an open quote
+        quoted = []
+    return [*pieces, _END, *quoted]
+
+
+_MOST_DIRECTORIES = 20
+
+
+def _directories(words: Iterable[str], root: Path) -> list[Path]:
+    """Where a command's words may count from: the root, and each directory that it could change to."""
+    found = [root]
+    for word in words:
+        for before in tuple(found):
+            path = Path(os.path.normpath(before / word.rpartition("=")[2]))
+            if len(found) < _MOST_DIRECTORIES and path not in found and path.is_relative_to(root) and _is_dir(path):
+                found.append(path)
+    return found
+
+
+def _is_dir(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+# --- what a command runs
+
+
+def _named(words: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    """Each name of a file in a command, and whether that file is run whatever it looks like."""
+    before = _END
+    for index, word in enumerate(words):
+        yield word, False
+        if "=" in word:  # VARIABLE=./script, --option=./script
+            yield word.rpartition("=")[2], False
+        arguments = takewhile(lambda argument: argument != _END, islice(words, index + 1, None))
+        for name in _run_by(word, before, arguments):
+            yield name, True
+        before = word
+
+
+_SHELL_WORDS = frozenset({_END, "if", "then", "else", "elif", "while", "until", "do", "{", "!"})
+_RULES: dict[str, tuple[str, ...]] = {
+    "just": ("justfile", "Justfile", ".justfile"),
+    "nox": ("noxfile.py",),
+    "pre-commit": (".pre-commit-config.yaml",),
+    "tox": ("tox.ini",),
+    **dict.fromkeys(("make", "gmake"), ("GNUmakefile", "makefile", "Makefile")),
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), ("package.json",)),
+}
+_WITH_SCRIPT_OPTION = frozenset({"awk", "gawk", "gmake", "just", "make", "mawk", "nawk", "php", "sed"})
+_SCRIPT_OPTION = re.compile(r"(?:-\w*?f|--file=?|--makefile=?)(.*)")
+_MODULE = re.compile(r"-[bBdEiIOPqRsSuvx]*m(.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Interpreter:
+    """A kind of program that runs the first argument which is no option.
+
+    After an option that fits ``code`` there is no script; one that fits ``valued`` has the next word as its value.
+    """
+
+    name: re.Pattern[str]
+    code: re.Pattern[str]
+    valued: re.Pattern[str]
+
+
+_INTERPRETERS = tuple(
+    _Interpreter(*map(re.compile, patterns))
+    for patterns in (
+        (r"(ba|da|fi|k|z)?sh", r"-\w*c", r"[-+]\w*[oO]|--(rc|init-)file"),
+        (r"(python|pypy)[\d.]*", r"-[bBdEiIOPqRsSuvx]*[cm].*", r"-[WX]"),
+        (r"(bun|deno|lua|node|nodejs|perl|php|ruby)[\d.]*", r"-\w*[eEp]|--(eval|print)", r"-[dIr]"),
+    )
+)
+
+
+def _run_by(word: str, before: str, arguments: Iterator[str]) -> Iterator[str]:
+    """The names of the files that a program takes its orders from."""
+    program = PurePath(word).name
+    yield from _RULES.get(program, ())
+    if word == "source" or (word == "." and before in _SHELL_WORDS):
+        yield from islice(arguments, 1)
+    elif program in _WITH_SCRIPT_OPTION:
+        yield from _option_values(_SCRIPT_OPTION, arguments)
+    for kind in _INTERPRETERS:
+        if kind.name.fullmatch(program):
+            yield from _script(kind, arguments)
+
+
+def _option_values(option: re.Pattern[str], arguments: Iterator[str]) -> Iterator[str]:
+    for argument in arguments:
+        if found := option.fullmatch(argument):
+            yield found[1] or next(arguments, "")
+
+
+def _script(kind: _Interpreter, arguments: Iterator[str]) -> Iterator[str]:
+    for argument in arguments:
+        if kind.code.fullmatch(argument):
+            if found := _MODULE.fullmatch(argument):
+                yield from _module(found[1] or next(arguments, ""))
+            return
+        if kind.valued.fullmatch(argument):
+            next(arguments, None)
+        elif not argument.startswith(("-", "+")):
+            yield argument
+            return
+
+
+def _module(name: str) -> Iterator[str]:
+    """The files that Python runs for a module: the packages around it, then itself."""
+    path = name.replace(".", "/")
+    yield from (f"{path}.py", f"{path}/__main__.py", f"{path}/__init__.py")
+    yield from (f"{parent}/__init__.py" for parent in PurePath(path).parents if parent.name)

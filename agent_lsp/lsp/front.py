@@ -173,16 +173,15 @@ class Front:
 
     async def _run(self, turn: "Turn") -> "TurnFinished":
         from agent_lsp.agent.events import TurnStarted
-        from agent_lsp.lsp.wire import progress_line
+        from agent_lsp.lsp.wire import progress_reporter
 
         talk = await self.talk()
         title = f"Agent: {turn.prompt.splitlines()[0][:60]}"
         async with work_done_progress(self._server, title, turn.cancel, turn.token) as progress:
+            follow = progress_reporter(progress)
 
             def show(event: "AgentEvent") -> None:
-                line = progress_line(event)
-                if line is not None:
-                    progress.report(line)
+                follow(event)
                 if isinstance(event, TurnStarted):
                     self._tell_problems(turn.session)
                     self.check_settings()

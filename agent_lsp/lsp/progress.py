@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 REPORT_INTERVAL = 0.1
 """Seconds between two reports of one progress."""
 
+LIVE_INTERVAL = 1.0
+"""Seconds after which a line that changes by itself is sent again."""
+
 CREATE_LIMIT = 1.0
 """Seconds to wait for the editor's leave; a silent one is taken to agree."""
 
@@ -31,17 +34,27 @@ class Progress:
     """What a job says about itself. Both methods return at once."""
 
     def __init__(self) -> None:
-        self.message: str | None = None
+        self._message: str | Callable[[], str] | None = None
         self.changed = anyio.Event()
 
-    def report(self, message: str) -> None:
-        """Show a line about what is being done now."""
-        self.message = message
+    @property
+    def message(self) -> str | None:
+        """The line to show now."""
+        return self._message() if callable(self._message) else self._message
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the line changes by itself."""
+        return callable(self._message)
+
+    def report(self, message: str | Callable[[], str]) -> None:
+        """Show a line about what is being done now; a function gives a line that is asked again each second."""
+        self._message = message
         self.changed.set()
 
     def finish(self, message: str) -> None:
         """Set the line that is shown when the work is over, that is, at the end of the ``async with`` block."""
-        self.message = message
+        self._message = message
 
 
 @asynccontextmanager
@@ -95,7 +108,8 @@ class _Display:
         self._begin()
         while True:
             await anyio.sleep(REPORT_INTERVAL)
-            await self._progress.changed.wait()
+            with anyio.move_on_after(LIVE_INTERVAL if self._progress.is_live else None):
+                await self._progress.changed.wait()
             self._progress.changed = anyio.Event()
             self._send(types.WorkDoneProgressReport(message=self._progress.message, cancellable=True))
 

@@ -1,5 +1,7 @@
 """What editors send and get as JSON: parameters that are read strictly, results, and lines for people."""
 
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -14,6 +16,7 @@ from agent_lsp.agent.events import (
     TextDelta,
     ToolStarted,
     TurnFinished,
+    ValidationStarted,
     ValidatorStarted,
     to_json,
 )
@@ -121,8 +124,6 @@ def progress_line(event: AgentEvent) -> str | None:
             return f"{event.reason}; trying again in {event.delay:.0f} s"
         case ToolStarted(tool=tool):
             return f"running {tool}"
-        case ValidatorStarted(name=name):
-            return f"validating: {name}"
         case ApprovalRequested():
             return f"waiting for your answer: {event.tool}: {event.target}"
         case SubagentEvent():
@@ -133,14 +134,25 @@ def progress_line(event: AgentEvent) -> str | None:
 
 
 def progress_reporter(progress: Progress) -> Subscriber:
-    """A subscriber that keeps a progress's line up to date."""
+    """A subscriber that keeps a progress's line up to date; validators are counted and timed."""
+    total, begun = 0, 0
 
     def report(event: AgentEvent) -> None:
-        line = progress_line(event)
-        if line is not None:
+        nonlocal total, begun
+        if isinstance(event, ValidationStarted):
+            total, begun = len(event.validators), 0
+        elif isinstance(event, ValidatorStarted):
+            begun += 1
+            progress.report(_running(event.name, begun, total))
+        elif (line := progress_line(event)) is not None:
             progress.report(line)
 
     return report
+
+
+def _running(name: str, number: int, total: int) -> Callable[[], str]:
+    started = time.monotonic()
+    return lambda: f"running {name} ({number}/{total}), {time.monotonic() - started:.0f} s"
 
 
 def hook_json(state: "HookState", unmatched: str | None) -> dict[str, Any]:

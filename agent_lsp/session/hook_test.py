@@ -3,21 +3,21 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from agent_lsp.approvals import Approver
 from agent_lsp.errors import ConfigurationError
-from agent_lsp.hooks.gate import TrustGate
-from agent_lsp.hooks.runner import HookRun, HookRunner, Occasion, Surroundings, mismatch
-from agent_lsp.hooks.settings import EVENTS, STOP, ConfiguredHook
-from agent_lsp.hooks.trust import hook_item
-from agent_lsp.messages import JsonObject
+from agent_lsp.hooks.runner import HookRun, Occasion, mismatch
+from agent_lsp.hooks.settings import EVENTS, STOP, VALIDATION, ConfiguredHook
+from agent_lsp.messages import JsonObject, thaw
 from agent_lsp.models.openai_chat import OpenAIChatModel
-from agent_lsp.processes import child_environment
 from agent_lsp.session.assemble import endpoint_settings
 from agent_lsp.session.directories import config_directory, trust_store
 from agent_lsp.session.inspect import list_hooks
+from agent_lsp.session.programs import Programs
 from agent_lsp.settings.load import load_settings
 from agent_lsp.settings.trust import TrustEverything
+from agent_lsp.tools.task import Status, Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class DryRun:
     mismatch: str | None
 
 
-def dry_run(root: Path, event: str, tool: str, args: JsonObject) -> list[DryRun]:
+def dry_run(root: Path, event: str, tool: str, args: JsonObject | None) -> list[DryRun]:
     """What an event would run. Raises ConfigurationError for an event that does not exist."""
     if event not in (*EVENTS, STOP):
         raise ConfigurationError(f"There is no event {event}; known are {', '.join(EVENTS)}")
@@ -38,28 +38,50 @@ def dry_run(root: Path, event: str, tool: str, args: JsonObject) -> list[DryRun]
 
 
 async def run_hook(
-    root: Path, hook: ConfiguredHook, tool: str, args: JsonObject, approver: Approver, trusted: bool
+    root: Path, hook: ConfiguredHook, tool: str, args: JsonObject | None, approver: Approver, trusted: bool
 ) -> HookRun:
     """Run one hook as its event would, behind the same gate; ``root`` is absolute."""
     trust = TrustEverything() if trusted else trust_store()
     loaded = load_settings(root, user_directory=config_directory(), trust=trust)
-    environment = child_environment(os.environ, [loaded.settings.model.api_key_env])
-    runner = HookRunner(
-        gate=TrustGate(trust=trust, approver=approver),
-        waiting=lambda: [hook_item(hook, root)],
-        report=lambda _run: None,
-    )
-    surroundings = Surroundings(
-        root=root,
-        session_id="test",
-        environment=environment,
-        model=lambda: OpenAIChatModel(endpoint_settings(loaded)),
-        private_hosts=loaded.settings.hooks_http_allow,
-    )
-    runner.configure((hook,), surroundings)
-    await runner.run_one(hook, _occasion(hook.event, tool, args))
-    return runner.runs[-1]
+    programs = Programs(root, "test", trust=trust, approver=approver, load=lambda: loaded, emit=lambda _event: None)
+    programs.configure(loaded, os.environ, lambda: OpenAIChatModel(endpoint_settings(loaded)), hooks=(hook,))
+    await programs.runner.run_one(hook, _occasion(hook.event, tool, args))
+    return programs.runner.runs[-1]
 
 
-def _occasion(event: str, tool: str, args: JsonObject) -> Occasion:
-    return Occasion(event=event, subject=tool, args=args, payload={"tool": tool})
+_SUBJECTS = {"TaskCreated": "task_create", "TaskCompleted": "task_update"}
+
+
+def _occasion(event: str, tool: str, args: JsonObject | None) -> Occasion:
+    """The event as it would be, with sample values for what only a run has."""
+    return Occasion(
+        event=event, subject=tool or _SUBJECTS.get(event, ""), args=args, payload=_payload(event, tool, args)
+    )
+
+
+def _payload(event: str, tool: str, args: JsonObject | None) -> dict[str, Any]:
+    match event:
+        case "PreToolUse":
+            return {"tool": tool}
+        case "PostToolUse":
+            return {"tool": tool, "output": "a sample output", "is_error": False}
+        case "UserPromptSubmit":
+            return {"prompt": "a sample prompt"}
+        case "Notification":
+            return {"message": "a sample message", "is_error": False}
+        case "SubagentStop":
+            return {"agent": tool, "message": "a sample answer", "is_error": False}
+        case "TaskCreated":
+            return {"task": _task("pending", args)}
+        case "TaskCompleted":
+            states = {"status_from": "in_progress", "status_to": "completed"}
+            return {"task": _task("completed", args), "previous_task": _task("in_progress"), **states}
+        case "Stop":
+            return {"stop_hook_active": False}
+        case _:
+            return {"attempt": 1, "limit": 0} if event == VALIDATION else {}
+
+
+def _task(status: Status, args: JsonObject | None = None) -> object:
+    """The task that is the event's arguments, else a sample."""
+    return Task(id="1", subject="a sample task", status=status).to_json() if args is None else thaw(args)

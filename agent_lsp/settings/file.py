@@ -3,13 +3,17 @@
 import contextlib
 import json
 import math
+import os
 import re
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from agent_lsp.workspace import Place
+
+MAX_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +36,7 @@ class UnreadableFile:
 def read_settings_file(path: Path) -> SettingsFile | UnreadableFile | None:
     """Read a file; None where there is none."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = _text(path)
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
@@ -40,6 +44,21 @@ def read_settings_file(path: Path) -> SettingsFile | UnreadableFile | None:
     if not text.strip():
         return SettingsFile(values={})
     return _parse(text, str(path))
+
+
+def _text(path: Path) -> str:
+    """The text of a file. A workspace brings its own files, and one may be a link to what has no end or waits."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0))
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError("not a regular file")
+        if status.st_size > MAX_BYTES:
+            raise OSError("larger than 1 MiB")
+        with os.fdopen(descriptor, encoding="utf-8-sig", closefd=False) as file:
+            return file.read(MAX_BYTES)
+    finally:
+        os.close(descriptor)
 
 
 def _parse(text: str, source: str) -> SettingsFile | UnreadableFile:

@@ -137,6 +137,8 @@ async def _git(directory: Path, environment: Mapping[str, str], *arguments: str)
         ran = await run_program(program)
     except OSError as error:
         raise Unknown(f"git cannot be run: {error}") from error
+    if ran.exit_code != 0 and arguments[0] == "rev-parse":
+        raise Unknown("there is no git repository")
     if ran.exit_code != 0:
         said = (ran.stderr.text().strip().splitlines() or ["it took too long"])[0]
         raise Unknown(f"git {arguments[0]}: {said}")

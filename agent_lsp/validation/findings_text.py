@@ -109,9 +109,9 @@ def _read_dashed(reading: Reading, match: re.Match[str], below: Sequence[str]) -
     message, code = match["message"], match["code"] or ""
     if not code:
         for line in below:
-            if _PYRIGHT_RULE.search(message) or not line.startswith("   ") or _DASHED.match(line):
+            if _PYRIGHT_RULE.search(message) or not line[:1].isspace() or _DASHED.match(line):
                 break
-            message += f"\n{line[4:]}"
+            message += f"\n{line.strip()}"
         if rule := _PYRIGHT_RULE.search(message):
             message, code = message[: rule.start()], rule["code"]
     yield from reading.found(

@@ -1,6 +1,7 @@
 """Validation as an editor meets it: a real pytest, diagnostics where it fails, the reminder, the fix, green."""
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,6 +40,11 @@ def project(tmp_path: Path, **validation: Any) -> Path:
     return work
 
 
+def _progress_message(message: dict[str, Any]) -> Any:
+    value = message.get("params", {}).get("value")
+    return value.get("message") if isinstance(value, dict) else None
+
+
 def write(content: str) -> tuple[str, str, str]:
     return ("call_1", "write_file", json.dumps({"path": "doubling.py", "content": content}))
 
@@ -55,7 +61,10 @@ async def test_failing_test_is_shown_sent_back_mended_and_cleared(tmp_path: Path
     async with editor(tmp_path, server, settings=unasked, events=True) as client:
         await command(client, "agent.trust")
         await command(client, "agent.trust", {"decision": "grant"})
-        prompt = await client.ask("agent/prompt", {"prompt": "write double"})
+        prompt = await client.ask("agent/prompt", {"prompt": "write double", "workDoneToken": "t"})
+        await client.wait_for(
+            lambda m: re.fullmatch(r"running pytest \(1/1\), \d+ s", str(_progress_message(m))) is not None
+        )
         found = await diagnostics(client, work / "test_double.py", some=True)
         cleared = await diagnostics(client, work / "test_double.py", some=False)
         result = await client.answer(prompt)

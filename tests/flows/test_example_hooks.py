@@ -151,7 +151,7 @@ def test_without_trust_nothing_runs_and_the_protection_blocks(tmp_path: Path, wo
 
     assert tool_result(server) == (
         "Error [hook_blocked]: blocked by hook: protect-generated was not run: "
-        "not trusted (No interactive approval input was available)"
+        "not trusted (No interactive approval input was available; use --trust or agent-lsp trust)"
     )
     assert "[Hook] git-context: skipped  - not trusted" in done.stderr
     assert not (work / "mine.txt").exists()
@@ -363,17 +363,46 @@ def test_each_executed_call_is_one_line_of_the_audit(tmp_path: Path, work: Path,
 
 
 @pytest.mark.requirement("B26")
-def test_the_prompt_comes_with_branch_and_status(tmp_path: Path, work: Path, server: OpenAIServer) -> None:
+def test_the_prompt_comes_with_the_branch(tmp_path: Path, work: Path, server: OpenAIServer) -> None:
     remote(work, environment(tmp_path))
-    (work / "new.txt").write_text("x")
     server.reply_text("done")
 
     trusted(tmp_path, server)
 
     prompt, context = server.requests[0].body["messages"][-2:]
     assert prompt == {"role": "user", "content": "go"}
-    assert context["content"].startswith("<system-reminder>\ngit branch: topic\ngit status:\n")
-    assert "?? new.txt\n" in context["content"]
+    assert context["content"] == "<system-reminder>\ngit branch: topic\n</system-reminder>"
+
+
+@pytest.mark.requirement("B26")
+def test_without_a_branch_the_prompt_comes_alone(tmp_path: Path, work: Path, server: OpenAIServer) -> None:
+    env = environment(tmp_path)
+    remote(work, env)
+    subprocess.run(["git", "checkout", "--quiet", "--detach"], cwd=work, env=env, check=True)
+    server.reply_text("done")
+
+    trusted(tmp_path, server)
+
+    assert server.requests[0].body["messages"][-1] == {"role": "user", "content": "go"}
+
+
+@pytest.mark.requirement("B26", "F70")
+def test_the_repositorys_own_settings_start_no_program(tmp_path: Path, work: Path, server: OpenAIServer) -> None:
+    env = environment(tmp_path)
+    remote(work, env)
+    (work / "a.txt").write_text("one\n")
+    subprocess.run(["git", "add", "a.txt"], cwd=work, env=env, check=True)
+    (work / ".gitattributes").write_text("* filter=planted\n")
+    planted = f"touch {tmp_path}/ran; cat"
+    for key in ("filter.planted.clean", "filter.planted.process", "core.fsmonitor", "core.pager", "alias.branch"):
+        value = planted if key != "alias.branch" else f"!{planted}"
+        subprocess.run(["git", "config", key, value], cwd=work, env=env, check=True)
+    (work / "a.txt").write_text("two\n")  # so that git has to look into the file
+    server.reply_text("done")
+
+    trusted(tmp_path, server)
+
+    assert not (tmp_path / "ran").exists()
 
 
 @pytest.mark.requirement("B26")

@@ -8,6 +8,7 @@ import pytest
 
 from tests.flows.test_command_line import run
 from tests.flows.test_terminal import server as server  # the fixture
+from tests.hooks.executors.server import HookServer, Response
 from tests.support.openai_server import OpenAIServer
 
 RM = {
@@ -80,7 +81,8 @@ def test_hooks_test_runs_one_hook_behind_the_gate(tmp_path: Path) -> None:
     odd = run(tmp_path, None, "hooks", "test", "Stopp")
     broken = run(tmp_path, None, "hooks", "test", "Notification", "--args", "{")
 
-    assert "skipped: not trusted (No interactive approval input was available)" in refused.stdout
+    why = "not trusted (No interactive approval input was available; use --trust or agent-lsp trust)"
+    assert f"skipped: {why}" in refused.stdout
     assert (refused.returncode, ran_refused) == (1, False)
     assert "passed\nexit code 0, " in trusted.stdout
     assert "stderr:\nerr\n" in trusted.stdout
@@ -126,7 +128,7 @@ def test_run_obeys_a_blocking_hook_and_runs_it_only_where_trusted(
     done = run(tmp_path, server, "run", "--prompt", "x", *(["--trust"] if trust else []))
 
     result = server.requests[1].body["messages"][-1]["content"]
-    why = "not trusted (No interactive approval input was available)"
+    why = "not trusted (No interactive approval input was available; use --trust or agent-lsp trust)"
     assert (tmp_path / "work" / "ran").exists() is trust
     assert result == "Error [hook_blocked]: blocked by hook: " + (
         "blocked by hook" if trust else f"touch ran; exit 2 was not run: {why}"
@@ -146,3 +148,136 @@ def test_run_with_a_rejected_prompt_fails_and_says_why(tmp_path: Path, server: O
     assert (done.returncode, done.stdout) == (1, "")
     assert "agent-lsp: The prompt was blocked by hook calendar: not today" in done.stderr
     assert server.requests == []
+
+
+def payload(tmp_path: Path, event: str, *arguments: str, **entry: Any) -> dict[str, Any]:
+    """What ``hooks test EVENT --run`` gives to a hook, without what all events share."""
+    configure(tmp_path, {event: [{"type": "command", "command": "cat > got.json", **entry}]})
+    done = run(tmp_path, None, "hooks", "test", event, "--run", "--trust", *arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    got: dict[str, Any] = json.loads((tmp_path / "work" / "got.json").read_text())
+    return {key: value for key, value in got.items() if key not in ("event", "session_id", "cwd")}
+
+
+@pytest.mark.requirement("S1-hooks", "F11", "B16")
+@pytest.mark.parametrize(
+    ("event", "arguments", "expected"),
+    [
+        ("PreToolUse", ["--tool", "shell", "--args", '{"command": "ls"}'], {"tool": "shell", "args": {"command": "ls"}}),
+        ("PostToolUse", ["--tool", "shell"], {"tool": "shell", "output": "a sample output", "is_error": False}),
+        ("UserPromptSubmit", [], {"prompt": "a sample prompt"}),
+        ("Notification", [], {"message": "a sample message", "is_error": False}),
+        ("SubagentStop", ["--tool", "scout"], {"agent": "scout", "message": "a sample answer", "is_error": False}),
+        ("TaskCreated", ["--args", '{"subject": "x"}'], {"args": {"subject": "x"}, "task": {"subject": "x"}}),
+        ("SessionStart", [], {}),
+    ],
+)
+def test_hooks_test_gives_a_hook_what_its_event_would(
+    tmp_path: Path, event: str, arguments: list[str], expected: dict[str, Any]
+) -> None:
+    assert payload(tmp_path, event, *arguments) == expected
+
+
+@pytest.mark.requirement("S1-hooks", "F11", "B28")
+def test_hooks_test_of_task_completed_tells_both_states(tmp_path: Path) -> None:
+    got = payload(tmp_path, "TaskCompleted", matcher="task_update")
+
+    assert (got["status_from"], got["status_to"]) == ("in_progress", "completed")
+    assert (got["previous_task"]["status"], got["task"]["status"]) == ("in_progress", "completed")
+
+
+@pytest.mark.requirement("S1-hooks", "F11", "B18")
+@pytest.mark.parametrize(
+    ("event", "entry", "mismatch"),
+    [
+        ("TaskCreated", {"matcher": "task_create"}, None),
+        ("TaskCompleted", {"matcher": "task_update"}, None),
+        ("SubagentStop", {"matcher": "task_create"}, "matcher 'task_create' does not match ''"),
+        ("Notification", {"if": "/{}/"}, "if '/{}/' does not match the arguments"),
+        ("UserPromptSubmit", {"if": "/^$/"}, None),
+    ],
+)
+def test_hooks_test_knows_what_an_event_is_about(
+    tmp_path: Path, event: str, entry: dict[str, Any], mismatch: str | None
+) -> None:
+    configure(tmp_path, {event: [{"type": "command", "command": "true", **entry}]})
+
+    tested = run(tmp_path, None, "hooks", "test", event).stdout.splitlines()
+
+    assert tested[0].split()[0] == ("runs" if mismatch is None else "not")
+    assert [line.strip() for line in tested[1:]] == ([] if mismatch is None else [mismatch])
+
+
+@pytest.mark.requirement("S1-hooks", "B12")
+@pytest.mark.parametrize("allowed", [False, True])
+def test_a_host_in_the_own_network_is_reached_only_where_the_settings_name_it(tmp_path: Path, allowed: bool) -> None:
+    with HookServer(Response(body=b'{"additional_context": "from the server"}')) as hooks:
+        entry = {"type": "http", "url": f"http://127.0.0.1:{hooks.port}/x"}
+        configure(tmp_path, {"SessionStart": [entry]}, **({"hooks_http_allow": ["127.0.0.1"]} if allowed else {}))
+
+        tested = run(tmp_path, None, "hooks", "test", "SessionStart", "--run", "--trust")
+
+    assert len(hooks.requests) == int(allowed)
+    assert ("from the server" in tested.stdout) is allowed
+    assert ("127.0.0.1, which is not a public address; hooks_http_allow" in tested.stdout) is not allowed
+
+
+@pytest.mark.requirement("F45")
+def test_the_key_that_the_settings_name_does_not_reach_a_hook(
+    tmp_path: Path, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", "planted")
+    monkeypatch.setenv("MY_OTHER", "kept")
+    user = tmp_path / "config" / "agent-lsp" / "settings.json"
+    user.parent.mkdir(parents=True)
+    user.write_text('{"model": {"api_key_env": "MY_KEY"}}')
+    configure(tmp_path, {"UserPromptSubmit": [{"type": "command", "command": "env > seen"}]})
+    server.reply_text("ok")
+
+    run(tmp_path, server, "run", "--trust", "--prompt", "x")
+
+    seen = (tmp_path / "work" / "seen").read_text().splitlines()
+    assert server.requests[0].headers["authorization"] == "Bearer planted"
+    assert [line for line in seen if line.startswith(("MY_", "OPENAI_API_KEY"))] == ["MY_OTHER=kept"]
+
+
+FORGED = "true\n\x1b[2K\u202etrusted"
+
+
+@pytest.mark.requirement("S1-hooks", "S1-trust", "F27")
+@pytest.mark.parametrize(
+    "arguments",
+    [["hooks", "list"], ["hooks", "test", "PreToolUse"], ["trust", "--show"]],
+)
+def test_text_of_settings_cannot_forge_what_is_shown(tmp_path: Path, arguments: list[str]) -> None:
+    hook = {"type": "command", "command": FORGED, "matcher": FORGED, "if": FORGED, "name": FORGED}
+    configure(tmp_path, {"PreToolUse": [hook], FORGED: []})
+
+    shown = run(tmp_path, None, *arguments).stdout
+
+    assert "true⏎\\u{1b}[2K\\u{202e}trusted" in shown
+    assert not {"\x1b", "\u202e"} & set(shown)
+    assert not any(line.startswith(("\\u{1b}", "trusted")) for line in shown.splitlines())
+
+
+@pytest.mark.requirement("S2-errors", "F27")
+def test_text_of_settings_cannot_forge_a_problem_of_a_run(tmp_path: Path, server: OpenAIServer) -> None:
+    configure(tmp_path, {FORGED: []})
+    server.reply_text("ok")
+
+    done = run(tmp_path, server, "run", "--prompt", "x")
+
+    assert "true⏎\\u{1b}[2K\\u{202e}trusted" in done.stderr
+    assert not {"\x1b", "\u202e"} & set(done.stderr)
+
+
+@pytest.mark.requirement("B11", "F76")
+def test_the_secrets_of_an_url_are_not_in_the_log(tmp_path: Path, server: OpenAIServer) -> None:
+    url = "https://user:hunter2@127.0.0.1/TOKEN?key=TOKEN"
+    configure(tmp_path, {"UserPromptSubmit": [{"type": "http", "url": url}]})
+    server.reply_text("ok")
+
+    done = run(tmp_path, server, "run", "--trust", "--output", "stream-json", "--prompt", "x")
+
+    assert "[Hook] https://127.0.0.1: failed" in done.stderr
+    assert not any(secret in done.stdout + done.stderr for secret in ("hunter2", "TOKEN"))

@@ -1,6 +1,7 @@
 """``agent-lsp run`` on a real terminal: the question, the answers, and Ctrl-C while it waits."""
 
 import fcntl
+import io
 import os
 import pty
 import subprocess
@@ -8,8 +9,12 @@ import termios
 from collections.abc import Iterator
 from pathlib import Path
 
+import anyio
 import pytest
 
+from agent_lsp.approvals import Action, ApprovalReply, ApprovalRequest
+from agent_lsp.cli.terminal import TerminalApprover
+from agent_lsp.workspace import Access
 from tests.flows.test_command_line import COMMAND, environment
 from tests.support.openai_server import OpenAIServer
 
@@ -137,3 +142,46 @@ def test_interrupt_at_the_question_ends_with_130_and_writes_nothing(tmp_path: Pa
 
     assert terminal.finish() == (130, "")
     assert not (terminal.work / "new.txt").exists()
+
+
+def request(tool: str, source: str = "default") -> ApprovalRequest:
+    action = Action(tool=tool, access=Access.EXECUTE, command=tool)
+    return ApprovalRequest(id=tool, action=action, reason="r", source=source, arguments={})
+
+
+@pytest.mark.requirement("A68", "B42")
+async def test_two_questions_at_once_are_put_one_after_the_other() -> None:
+    master, slave = pty.openpty()
+    prompt = io.StringIO()
+    replies: dict[str, ApprovalReply] = {}
+    answered = anyio.Event()
+
+    async def ask(tool: str) -> None:
+        replies[tool] = await approver.ask(request(tool))
+        answered.set()
+
+    with os.fdopen(slave) as source:
+        approver = TerminalApprover(source, prompt)
+        async with anyio.create_task_group() as group:
+            group.start_soon(ask, "first")
+            group.start_soon(ask, "second")
+            await anyio.wait_all_tasks_blocked()
+            shown = prompt.getvalue()
+            os.write(master, b"y\n")
+            await answered.wait()
+            await anyio.wait_all_tasks_blocked()
+            os.write(master, b"no\n")
+    os.close(master)
+
+    assert "first: first" in shown
+    assert "second" not in shown
+    assert "second: second" in prompt.getvalue()
+    assert replies == {"first": ApprovalReply(allowed=True), "second": ApprovalReply(allowed=False)}
+
+
+@pytest.mark.requirement("A68", "B42", "F70")
+@pytest.mark.parametrize(("source", "way_out"), [("write-default", ""), ("trust", "; use --trust or agent-lsp trust")])
+async def test_where_nobody_can_be_asked_a_refusal_of_trust_names_the_way_out(source: str, way_out: str) -> None:
+    reply = await TerminalApprover(io.StringIO(), io.StringIO()).ask(request("tool", source))
+
+    assert reply == ApprovalReply(allowed=False, feedback=f"No interactive approval input was available{way_out}")

@@ -135,6 +135,14 @@ def test_place_within_the_file_is_not_what_was_approved(tmp_path: Path) -> None:
     assert hook_item(hook, tmp_path).digest == hook_item(moved, tmp_path).digest
 
 
+@pytest.mark.requirement("B42", "F70")
+@pytest.mark.parametrize(
+    "hook", [command("./check.sh"), command(["make", "all"]), command('python3 -c "import json"')], ids=str
+)
+def test_a_command_is_approved_for_one_workspace(tmp_path: Path, hook: ConfiguredHook) -> None:
+    assert hook_item(hook, tmp_path / "a").digest != hook_item(hook, tmp_path / "b").digest
+
+
 SCRIPTS: list[tuple[str, int, Callable[[Path], ConfiguredHook]]] = [
     ("check.sh", 0o755, lambda _root: command("./check.sh")),
     ("check", 0o755, lambda _root: command("./check --all")),
@@ -149,6 +157,53 @@ SCRIPTS: list[tuple[str, int, Callable[[Path], ConfiguredHook]]] = [
     ("my hooks/check.sh", 0o755, lambda _root: command("'my hooks/check.sh'")),
     ("check", 0o644, lambda _root: command("sh check")),
     ("check", 0o644, lambda _root: command(["awk", "-f", "check"])),
+    ("scripts/check.sh", 0o755, lambda _root: command("cd scripts && ./check.sh")),
+    ("scripts/a/check", 0o755, lambda _root: command("cd scripts; cd a; ./check")),
+    ("scripts/check", 0o644, lambda _root: command(["env", "--chdir=scripts", "sh", "check"])),
+    ("scripts/check.sh", 0o755, lambda _root: command(["sh", "-c", "./scripts/check.sh --x"])),
+    ("scripts/check", 0o644, lambda _root: command(["sh", "-c", "set -e; sh scripts/check"])),
+    ("check.sh", 0o755, lambda _root: command(["sh", "-c", "$PWD/check.sh"])),
+    ("check.sh", 0o755, lambda _root: command('"$PWD"/check.sh')),
+    ("my hooks/check.sh", 0o755, lambda _root: command('"${PWD}/my hooks/check.sh"')),
+    ("check.sh", 0o755, lambda _root: command("$(pwd)/check.sh")),
+    ("check.sh", 0o755, lambda _root: command('"`pwd`"/check.sh')),
+    ("check.sh", 0o755, lambda _root: command('"$(git rev-parse --show-toplevel)"/check.sh')),
+    ("check.sh", 0o755, lambda _root: command("CHECK=./check.sh && $CHECK")),
+    ("scripts/check", 0o644, lambda _root: command("bash -e scripts/check")),
+    ("scripts/check", 0o644, lambda _root: command("bash -euo pipefail scripts/check data")),
+    ("scripts/check", 0o644, lambda _root: command(["/usr/bin/python3", "-I", "-W", "error", "scripts/check"])),
+    ("check", 0o644, lambda _root: command("bash <check")),
+    ("check", 0o644, lambda _root: command("if true; then . ./check; fi")),
+    ("check", 0o644, lambda _root: command("sed --file=check data")),
+    ("scripts/check.py", 0o644, lambda _root: command("python3 -m scripts.check")),
+    ("scripts/__init__.py", 0o644, lambda _root: command("python3 -Bm scripts.check")),
+    ("scripts/__main__.py", 0o644, lambda _root: command(["python3", "-mscripts"])),
+    ("Makefile", 0o644, lambda _root: command("make lint")),
+    ("GNUmakefile", 0o644, lambda _root: command(["make", "-j", "lint"])),
+    ("sub/makefile", 0o644, lambda _root: command("make -C sub lint")),
+    ("rules", 0o644, lambda _root: command("make -f rules lint")),
+    *(
+        ("package.json", 0o644, lambda _root, program=program: command(f"{program} run lint"))
+        for program in ("npm", "pnpm", "yarn", "bun")
+    ),
+    ("web/package.json", 0o644, lambda _root: command("npm --prefix web run lint")),
+]
+DATA = [
+    "cat >>data",
+    "sh check.sh >data",
+    "sh check.sh data",
+    "bash -e check.sh data",
+    "python3 -m json.tool data",
+    "python3 -c 'print(1)' data",
+    "python3 /usr/lib/check.py <data",
+    "sh -c 'cat \"$1\"' data data",
+    "perl -pi -e 's/a/b/' data",
+    "rm -f data",
+    "find . -newer data",
+    "make lint data",
+    "cd sub && tee -a ../data",
+    ["sh", "-c", "cat >>data"],
+    ["tee", "-a", "data"],
 ]
 
 
@@ -173,6 +228,20 @@ async def test_script_that_changed_asks_again(
 
     assert await gated.asks_again(hook)
     assert not gated.ran()
+
+
+@pytest.mark.requirement("B42", "F70")
+@pytest.mark.parametrize("text", DATA, ids=str)
+def test_a_file_that_is_only_read_or_written_is_no_script(tmp_path: Path, text: str | list[str]) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "check.sh").write_text("true\n")
+    data = tmp_path / "data"
+    data.write_text("one")
+    before = hook_item(command(text), tmp_path)
+
+    data.write_text("two")
+
+    assert hook_item(command(text), tmp_path) == before
 
 
 @pytest.mark.requirement("B42", "F70")

@@ -52,7 +52,7 @@ PLACE = Place(source=SOURCE)
                 type="http",
                 target="https://host/x",
                 place=PLACE,
-                name="https://host/x",
+                name="https://host",
                 headers=(("X-Key", "k"),),
                 timeout=2.5,
                 on_failure="block",
@@ -64,6 +64,20 @@ PLACE = Place(source=SOURCE)
 )
 def test_entry_is_read_field_by_field(entry: dict[str, Any], hook: ConfiguredHook) -> None:
     assert configured("PreToolUse", entry) == hook
+
+
+@pytest.mark.requirement("B1", "F76")
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("https://user:secret@host:8443/secret?a=secret#secret", "https://host"),
+        ("http://[::1]/secret", "http://::1"),
+        ("http://[secret", "http"),
+        ("secret", "http"),
+    ],
+)
+def test_a_web_hook_is_named_without_what_may_be_secret(url: str, name: str) -> None:
+    assert configured("PreToolUse", {"type": "http", "url": url}).name == name
 
 
 @pytest.mark.requirement("B3")

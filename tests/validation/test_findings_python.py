@@ -10,6 +10,7 @@ from agent_lsp.validation.findings import read_findings
 from agent_lsp.validation.validator import Finding
 
 MODULE = 'import os\n\n\ndef add(a: int, b: int) -> int:\n    return "a"\n\n\nadd(1, "b")\nprint(missing)\n'
+SIMPLE = "Simple statements must be separated by newlines or semicolons"
 TESTS = """\
 import json
 import unittest
@@ -82,12 +83,12 @@ def project(tmp_path: Path) -> Path:
     "form", ["concise", "full", "json", "json-lines", "grouped", "github", "sarif", "gitlab", "rdjson", "junit"]
 )
 def test_ruff_in_each_form(project: Path, form: str, tool: str) -> None:
-    (project / "pkg/broken.py").write_text("print(1))\n")
+    (project / "pkg/broken.py").write_text("a b\n")
     output = run(project, "ruff", "check", "--no-cache", "--isolated", "--output-format", form, ".")
     found = read_findings(output, tool=tool, root=project, directory=project)
 
     assert [(one.path, one.line, one.column, one.code, one.message, one.severity) for one in found] == [
-        ("pkg/broken.py", 1, 9, "invalid-syntax", found[0].message, "error"),
+        ("pkg/broken.py", 1, 3, "invalid-syntax", SIMPLE, "error"),
         ("pkg/mod.py", 1, 8, "F401", "`os` imported but unused", "error"),
         ("pkg/mod.py", 9, 7, "F821", "Undefined name `missing`", "error"),
     ]
