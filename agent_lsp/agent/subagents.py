@@ -5,6 +5,7 @@ The lifecycle hooks of a prompt are not its own: nobody submitted its prompt, an
 """
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import replace
 
 from pydantic import Field
@@ -23,6 +24,9 @@ MAX_DEPTH = 2
 """How deep agents may spawn agents: a sub-agent may have sub-agents, and those none."""
 
 NAME = "spawn_agent"
+
+current_agent: ContextVar[str] = ContextVar("current_agent", default="")
+"""The name of the sub-agent whose call is being judged or run; empty for the session's own."""
 
 
 class SpawnAgent(Params):
@@ -63,6 +67,7 @@ async def _run_subagent(parent: Agent, params: SpawnAgent, call_id: str, depth: 
 
     child = _child(parent, params, forward, depth)
     text, is_error = "cancelled", True
+    name = current_agent.set(params.name)
     try:
         outcome = await run_turns(child, Transcript([UserMessage(content=params.prompt)]), ask_stop_hooks=False)
         text, is_error = outcome.text, False
@@ -73,6 +78,7 @@ async def _run_subagent(parent: Agent, params: SpawnAgent, call_id: str, depth: 
         text = f"{type(error).__name__}: {error}"
         raise
     finally:
+        current_agent.reset(name)
         parent.emit(SubagentFinished(agent=params.name, call_id=call_id, text=text, is_error=is_error, usage=used))
     return ToolResult(content=text)
 

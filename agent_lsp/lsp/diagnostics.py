@@ -14,6 +14,7 @@ import anyio.to_thread
 import attrs
 from lsprotocol import types
 
+from agent_lsp.lsp.documents import code_units
 from agent_lsp.lsp.server import AgentServer
 
 if TYPE_CHECKING:
@@ -74,7 +75,9 @@ class SettingsDiagnostics:
     async def refresh(self, root: Path, editor: Sequence[Mapping[str, Any]]) -> None:
         """Read again and show."""
         async with self._reading:
-            self._board.replace("settings", await anyio.to_thread.run_sync(_settings_problems, root, editor))
+            encoding = self._server.documents.position_encoding
+            found = await anyio.to_thread.run_sync(_settings_problems, root, editor, encoding)
+            self._board.replace("settings", found)
 
 
 class ValidationDiagnostics:
@@ -123,8 +126,8 @@ def is_settings_file(path: Path | None) -> bool:
     return path is not None and path.name in ("settings.json", "settings.local.json")
 
 
-def _settings_problems(root: Path, editor: Sequence[Mapping[str, Any]]) -> Found:
-    """All mistakes that stand in a file, by the file's URI."""
+def _settings_problems(root: Path, editor: Sequence[Mapping[str, Any]], encoding: str) -> Found:
+    """All mistakes that stand in a file, by the file's URI, at the client's kind of position."""
     from agent_lsp.session.configured import workspace_settings
 
     found: Found = defaultdict(list)
@@ -132,7 +135,8 @@ def _settings_problems(root: Path, editor: Sequence[Mapping[str, Any]]) -> Found
         path = Path(problem.place.source)
         if not path.is_absolute():
             continue
-        line, column = max(problem.place.line - 1, 0), max(problem.place.column - 1, 0)
+        line = max(problem.place.line - 1, 0)
+        column = code_units(_text_before(path, line, problem.place.column), encoding)
         found[path.as_uri()].append(
             types.Diagnostic(
                 range=types.Range(types.Position(line, column), types.Position(line, _END_OF_LINE)),
@@ -143,3 +147,12 @@ def _settings_problems(root: Path, editor: Sequence[Mapping[str, Any]]) -> Found
             )
         )
     return dict(found)
+
+
+def _text_before(path: Path, line: int, column: int) -> str:
+    """What stands in a line before a column that counts characters from 1."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return ""
+    return lines[line][: max(column - 1, 0)] if line < len(lines) else ""

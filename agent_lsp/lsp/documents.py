@@ -139,6 +139,12 @@ def character_index(line: str, units: int, encoding: str) -> int:
     return len(before.decode(codec, "ignore"))
 
 
+def code_units(text: str, encoding: str) -> int:
+    """How many units of a position encoding a text takes."""
+    codec, size = _CODE_UNITS.get(encoding, ("utf-32-le", 4))
+    return len(text.encode(codec, "surrogatepass")) // size
+
+
 def path_of(uri: str) -> Path | None:
     """The path of a ``file:`` URI, free of symbolic links; None for another scheme, another host, or no path at all."""
     name = file_name(uri)

@@ -26,6 +26,7 @@ from agent_lsp.agent.events import (
     ToolStarted,
     TurnFinished,
 )
+from agent_lsp.agent.subagents import current_agent
 from agent_lsp.errors import PromptRejected, ToolError
 from agent_lsp.hooks.contract import HookContext, HookEvent, HookResult
 from agent_lsp.hooks.registry import HookRegistry
@@ -107,9 +108,8 @@ class ConfiguredHooks:
         prepared = context.prepared
         if prepared is None:
             return HookResult()
-        occasion = Occasion(
-            event="PreToolUse", subject=prepared.name, args=prepared.arguments, payload={"tool": prepared.name}
-        )
+        payload = {"tool": prepared.name, "agent": current_agent.get()}
+        occasion = Occasion(event="PreToolUse", subject=prepared.name, args=prepared.arguments, payload=payload)
         outcome = await self.runner.run(occasion)
         if outcome.blocked_by is not None:
             metadata = {"fired_by": outcome.blocked_by, "reason": outcome.reason}

@@ -119,7 +119,7 @@ async def test_refused_hook_does_not_run_and_the_log_says_why(tmp_path: Path, se
 
 @pytest.mark.requirement("B4", "S2-errors", "S4-settings")
 async def test_settings_mistake_is_a_diagnostic_until_it_is_mended(tmp_path: Path, server: OpenAIServer) -> None:
-    file = write_settings(tmp_path, '{\n  "hooks": {\n    "PreToolUze": []\n  }\n}\n')
+    file = write_settings(tmp_path, '{\n  "hooks": {\n  /* \U0001f41d */  "PreToolUze": []\n  }\n}\n')
     document = {"uri": file.as_uri()}
 
     async with editor(tmp_path, server) as client:
@@ -129,7 +129,7 @@ async def test_settings_mistake_is_a_diagnostic_until_it_is_mended(tmp_path: Pat
         mended = await diagnostics(client, file, some=False)
 
     assert [(d["range"]["start"], d["source"], d["code"]) for d in found] == [
-        ({"line": 2, "character": 18}, "agent-lsp", "settings")
+        ({"line": 2, "character": 26}, "agent-lsp", "settings")
     ]
     assert found[0]["message"].startswith("hooks.PreToolUze: unknown event; known are PreToolUse")
     assert mended == []

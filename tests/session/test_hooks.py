@@ -379,7 +379,7 @@ async def test_context_of_a_hook_before_a_block_is_kept(tmp_path: Path) -> None:
 @pytest.mark.requirement("B30", "B16")
 async def test_arguments_of_a_subagents_calls_are_its_own(tmp_path: Path) -> None:
     spawn = ("spawn_agent", {"name": "reader", "prompt": "look"})
-    hooks = {"PostToolUse": [record(matcher="list_files"), record(matcher="spawn_agent")]}
+    hooks = {"PostToolUse": [record(matcher="list_files"), record(matcher="spawn_agent")], "PreToolUse": [record()]}
     hooked = Hooked(tmp_path, hooks, calls(spawn), calls(("list_files", {"pattern": "*.md"})), says("none"), says("ok"))
 
     async with hooked.session.opened(drain=20):
@@ -387,3 +387,4 @@ async def test_arguments_of_a_subagents_calls_are_its_own(tmp_path: Path) -> Non
 
     told = {payload["tool"]: (payload["args"], payload.get("agent")) for payload in hooked.told("PostToolUse")}
     assert told == {"list_files": ({"pattern": "*.md"}, "reader"), "spawn_agent": (spawn[1], None)}
+    assert [payload.get("agent") for payload in hooked.told("PreToolUse")] == [None, "reader"]

@@ -205,6 +205,23 @@ MYPY = [
             ],
         ),
         (
+            "gcc.txt",
+            "gcc",
+            [
+                ("main.c:3:9", "-Wunused-variable", "warning", "unused variable \u2018x\u2019"),
+                (
+                    "main.c:3:13",
+                    "-Wint-conversion",
+                    "warning",
+                    (
+                        "initialization of \u2018int\u2019 from \u2018char *\u2019 "
+                        "makes integer from pointer without a cast"
+                    ),
+                ),
+                ("main.c:4:12", "", "error", "\u2018missing\u2019 undeclared (first use in this function)"),
+            ],
+        ),
+        (
             "flake8.txt",
             "flake8",
             [
