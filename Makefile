@@ -14,7 +14,7 @@ demo: .venv/product
 	@$(BIN)/agent-lsp demo
 
 test: .venv/dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 check: .venv/dev
 	$(BIN)/ruff check .

@@ -8,9 +8,11 @@ import sys
 from typing import TextIO
 
 import anyio
+from anyio.abc import TaskStatus
 
 from agent_lsp.agent.events import AgentEvent, TurnFinished, event_json, to_json
 from agent_lsp.cli.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
+from agent_lsp.cli.lines import one_line
 from agent_lsp.cli.terminal import LifecycleLog, TerminalApprover
 from agent_lsp.errors import AgentLspError, ConfigurationError
 from agent_lsp.session.assemble import SessionOptions, open_session
@@ -37,7 +39,7 @@ def run_prompt(options: argparse.Namespace) -> int:
         )
     )
     for problem in session.problems:
-        print(f"[Settings] {problem}", file=sys.stderr)
+        print(f"[Settings] {one_line(problem)}", file=sys.stderr)
     session.subscribe(LifecycleLog(sys.stderr))
     lines: _JsonLines | None = None
     if options.output == "stream-json":
@@ -52,8 +54,10 @@ def run_prompt(options: argparse.Namespace) -> int:
     if options.output == "json":
         body = to_json(finished)
         _print_json(sys.stdout, {"session_id": session.id, **(body if isinstance(body, dict) else {})})
-    elif options.output == "text" and finished.error is None:
+    elif options.output == "text" and finished.error is None and finished.stop_reason != "cancelled":
         print(finished.text, flush=True)
+    if killed_by == signal.SIGINT:
+        raise KeyboardInterrupt
     if killed_by is not None:
         return 128 + killed_by
     if finished.error is not None:
@@ -64,21 +68,29 @@ def run_prompt(options: argparse.Namespace) -> int:
 
 
 async def _run_once(session: Session, prompt: str) -> tuple[TurnFinished, int | None]:
-    """The finished turn, and the signal that ended it early. A process that is told to end takes its children along."""
-    killed_by: int | None = None
+    """The finished turn, and the signal that ended it early. A process that is told to end takes its children along.
 
-    async def heed_signals() -> None:
+    The first signal cancels the turn and leaves its hooks the usual time; the next, or one behind the turn, does not.
+    """
+    killed_by: int | None = None
+    finished = TurnFinished(stop_reason="cancelled")
+
+    async def heed_signals(*, task_status: TaskStatus[None]) -> None:
         nonlocal killed_by
-        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGHUP) as signals:
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+            task_status.started()
             async for number in signals:
-                killed_by = number
-                session.cancel()
+                told_before, killed_by = killed_by is not None, killed_by or number
+                if not session.cancel() or told_before:
+                    work.cancel()
+                    session.abandon_observers()
 
     async with anyio.create_task_group() as group:
-        if sys.platform != "win32":
-            group.start_soon(heed_signals)
-        async with session.opened(drain=_DRAIN_SECONDS):
-            finished = await session.run(prompt)
+        with anyio.CancelScope() as work:
+            if sys.platform != "win32":
+                await group.start(heed_signals)
+            async with session.opened(drain=_DRAIN_SECONDS):
+                finished = await session.run(prompt)
         group.cancel_scope.cancel()
     return finished, killed_by
 

@@ -81,6 +81,7 @@ def _is_script(path: Path) -> bool:
 
 # --- the words of a command
 
+
 @lru_cache(maxsize=256)  # a hook's command is looked at before each run of it
 def _parsed(command: str | tuple[str, ...]) -> tuple[tuple[str, ...], tuple[tuple[str, bool], ...]]:
     """The distinct words of a command, and the names of files in it with whether they are run."""

@@ -164,6 +164,12 @@ class ConfiguredHooks:
                 for scope in self._scopes:
                     scope.deadline = anyio.current_time() + drain
 
+    def abandon(self) -> None:
+        """End every observer now and start no other: whoever waited for them does not any more."""
+        self._observers = None
+        for scope in self._scopes:
+            scope.cancel()
+
     def __call__(self, event: AgentEvent, agent: str = "", trail: tuple[str, ...] = ()) -> None:
         """Hear the event stream; ``trail`` are the calls that lead to a sub-agent, because call ids are its own."""
         match event:

@@ -151,6 +151,10 @@ class Session:
         """Be open until cancelled: hooks that observe run beside the turns, and get ``drain`` seconds at the end."""
         await self.hooks.hold_open(started, drain=drain)
 
+    def abandon_observers(self) -> None:
+        """End the hooks that still run beside the turns, and start none for the end of the session."""
+        self.hooks.abandon()
+
     @asynccontextmanager
     async def opened(self, *, drain: float) -> AsyncIterator[None]:
         """The session is open within the block."""

@@ -163,7 +163,11 @@ def payload(tmp_path: Path, event: str, *arguments: str, **entry: Any) -> dict[s
 @pytest.mark.parametrize(
     ("event", "arguments", "expected"),
     [
-        ("PreToolUse", ["--tool", "shell", "--args", '{"command": "ls"}'], {"tool": "shell", "args": {"command": "ls"}}),
+        (
+            "PreToolUse",
+            ["--tool", "shell", "--args", '{"command": "ls"}'],
+            {"tool": "shell", "args": {"command": "ls"}},
+        ),
         ("PostToolUse", ["--tool", "shell"], {"tool": "shell", "output": "a sample output", "is_error": False}),
         ("UserPromptSubmit", [], {"prompt": "a sample prompt"}),
         ("Notification", [], {"message": "a sample message", "is_error": False}),

@@ -87,11 +87,11 @@ def _checked_url(text: str) -> SplitResult:
         url = urlsplit(text)
         port_is_valid = url.port is None or url.port > 0
     except ValueError as error:
-        raise Refused(f"{text!r} is not a URL: {error}") from error
+        raise Refused(f"the address is not a URL: {error}") from error
     if url.scheme not in ("http", "https"):
         raise Refused(f"only http and https are used, not {url.scheme or 'a URL without a scheme'}")
     if not url.hostname or not port_is_valid:
-        raise Refused(f"{text!r} names no host and port")
+        raise Refused("the address names no host and port")
     return url._replace(netloc=url.netloc.rpartition("@")[2], fragment="")
 
 
