@@ -16,9 +16,10 @@ from agent_lsp.models.base import ModelRequest, ReasoningChunk, Reply, RetryWait
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOutcome:
-    """How a run ended in the ordinary way: the final text, and whether a hook ended the tool round (A49)."""
+    """How a run ended in the ordinary way: the final text, the model requests so far, whether a hook ended it (A49)."""
 
     text: str
+    turns: int = 0
     stopped_by_hook: bool = False
 
 
@@ -32,24 +33,29 @@ async def run_prompt(agent: Agent, transcript: Transcript, prompt: str) -> RunOu
     return await run_turns(agent, transcript)
 
 
-async def run_turns(agent: Agent, transcript: Transcript, *, ask_stop_hooks: bool = True) -> RunOutcome:
-    """Ask the model and run its calls until it stops; what it is to answer is in the transcript already."""
+async def run_turns(
+    agent: Agent, transcript: Transcript, *, ask_stop_hooks: bool = True, begun_after: int = 0
+) -> RunOutcome:
+    """Ask the model and run its calls until it stops; what it is to answer is in the transcript already.
+
+    ``begun_after`` is how many turns the prompt has had, all of which count against ``max_turns``.
+    """
     stop_hook_active = False
-    for _turn in range(agent.max_turns):
+    for turn in range(begun_after + 1, agent.max_turns + 1):
         reply = await _ask_model(agent, transcript)
         agent.emit(_replied(reply))
         _record(transcript, reply)
         if reply.message.tool_calls:
             last = await ToolRound(agent, transcript, reply.message.tool_calls).run()
             if last is not None:
-                return RunOutcome(text=last.content, stopped_by_hook=True)
+                return RunOutcome(text=last.content, turns=turn, stopped_by_hook=True)
             continue
         if not ask_stop_hooks:
-            return RunOutcome(text=reply.message.content)
+            return RunOutcome(text=reply.message.content, turns=turn)
         context = HookContext(event=HookEvent.STOP, history=tuple(transcript), stop_hook_active=stop_hook_active)
         stopped = await run_lifecycle_hooks(agent.hooks, context, agent.emit)
         if stopped.force_continue is None:
-            return RunOutcome(text=reply.message.content)
+            return RunOutcome(text=reply.message.content, turns=turn)
         transcript.extend(*stopped.additional_context, stopped.force_continue)
         stop_hook_active = True
     raise AgentLimitError(f"Agent exceeded max_turns={agent.max_turns}")

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import signal
 import sys
 
 import anyio
@@ -12,6 +13,7 @@ from agent_lsp.cli.exit_codes import EXIT_FAILED, EXIT_OK
 from agent_lsp.cli.lines import one_line
 from agent_lsp.cli.terminal import LifecycleLog, TerminalApprover
 from agent_lsp.session.assemble import SessionOptions, open_validation
+from agent_lsp.session.validation import Validation
 
 
 def validate(options: argparse.Namespace) -> int:
@@ -29,15 +31,34 @@ def validate(options: argparse.Namespace) -> int:
         SessionOptions(root=options.cwd, approver=approver, trusted=options.trust), hear
     )
 
-    async def run() -> ValidationReport:
-        return (await validation.run(1, 0, everything=True)).report
-
-    report = anyio.run(run)
+    report = anyio.run(_run, validation)
+    if isinstance(report, int):
+        return 128 + report
     if options.json:
         print(json.dumps({"report": to_json(report), "validators": to_json(results)}, ensure_ascii=False))
     else:
         _print(report, results)
     return EXIT_OK if report.status in ("green", "none") else EXIT_FAILED
+
+
+async def _run(validation: Validation) -> ValidationReport | int:
+    """The report, or the signal that ended it; either way no validator is left running."""
+    killed_by: int | None = None
+
+    async def heed_signals() -> None:
+        nonlocal killed_by
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGHUP) as signals:
+            async for number in signals:
+                killed_by = number
+                group.cancel_scope.cancel()
+
+    report = ValidationReport(status="none")
+    async with anyio.create_task_group() as group:
+        if sys.platform != "win32":
+            group.start_soon(heed_signals)
+        report = (await validation.run(1, 0, everything=True)).report
+        group.cancel_scope.cancel()
+    return report if killed_by is None else killed_by
 
 
 def _print(report: ValidationReport, results: list[ValidatorFinished]) -> None:

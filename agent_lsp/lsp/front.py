@@ -229,6 +229,9 @@ class Front:
     def warn(self, message: str) -> None:
         self._server.window_show_message(types.ShowMessageParams(type=types.MessageType.Warning, message=message))
 
+    def file_changed(self, path: Path) -> None:
+        self.validation.document_changed(path.as_uri())
+
     def validating(self) -> None:
         self.validation.state = "running"
 

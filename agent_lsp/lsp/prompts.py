@@ -17,6 +17,7 @@ from pygls.exceptions import JsonRpcInvalidParams
 from agent_lsp.agent.events import (
     AgentEvent,
     ConfiguredHookRan,
+    FileChanged,
     HookActed,
     SubagentEvent,
     TurnFinished,
@@ -56,6 +57,10 @@ class Client(Protocol):
 
     async def keep_open(self, session: Session) -> None:
         """Hold a session open from now on; returns when it is."""
+        ...
+
+    def file_changed(self, path: Path) -> None:
+        """The agent wrote a file."""
         ...
 
     def validating(self) -> None:
@@ -196,6 +201,8 @@ class Conversations:
                 self._outputs[session.id].append(f"{event.name}: {event.status}\n\n{event.output}\n")
             case ValidationFinished(report=report):
                 self._client.validated(session, report)
+            case FileChanged(path=path):
+                self._client.file_changed(self._root / path)
             case SubagentEvent():
                 self._follow(session, event.event)
 

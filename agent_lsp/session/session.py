@@ -149,7 +149,11 @@ class Session:
 
     async def hold_open(self, started: Callable[[], None], *, drain: float) -> None:
         """Be open until cancelled: hooks that observe run beside the turns, and get ``drain`` seconds at the end."""
-        await self.hooks.hold_open(started, drain=drain)
+        try:
+            await self.hooks.hold_open(started, drain=drain)
+        finally:
+            if self.validation is not None:
+                self.validation.forget_baseline()
 
     def abandon_observers(self) -> None:
         """End the hooks that still run beside the turns, and start none for the end of the session."""
@@ -193,7 +197,7 @@ class Session:
                         finished = await self._run(prompt, mode)
                     finally:
                         if self.validation is not None:
-                            self.validation.forget_baseline()
+                            self.validation.end_prompt()
                         finished = replace(finished, changes=tuple(self._changed), usage=self._usage)
                         self._events.emit(finished)
                         unsubscribe()
@@ -231,13 +235,13 @@ class Session:
             if not result.failures:
                 break
             now = (result.fingerprint, validation.changes)
-            if attempt > limit or now == last:
+            if attempt > limit or now == last or not validation.time_left:
                 failing = f"Still failing: {', '.join(report.failing)}"
                 text = "\n\n".join(filter(None, (outcome.text, failing)))
                 return TurnFinished(stop_reason="validation_failed", text=text, validation=report)
             last = now
             self.transcript.append(UserMessage(content=result.reminder, injected=True))
-            outcome = await run_turns(self.agent, self.transcript)
+            outcome = await run_turns(self.agent, self.transcript, begun_after=outcome.turns)
         reason: StopReason = "stopped_by_hook" if outcome.stopped_by_hook else "completed"
         return TurnFinished(stop_reason=reason, text=outcome.text, validation=report)
 
@@ -245,10 +249,17 @@ class Session:
         """Run all validators by hand, after the turns before it; nothing of it goes to the model."""
         if self.validation is None:
             return ValidationReport(status="none")
-        async with self._turn:
-            self._apply(self._load())
-            result = await self.validation.run(1, 0, everything=True)
-        return result.report
+        report = ValidationReport(status="none")
+        with anyio.CancelScope() as scope:
+            self._scopes[scope] = ""
+            try:
+                async with self._turn:
+                    self._apply(self._load())
+                    report = (await self.validation.run(1, 0, everything=True)).report
+                    self.validation.end_prompt()
+            finally:
+                del self._scopes[scope]
+        return report
 
     @contextmanager
     def _in_mode(self, mode: PermissionMode | None) -> Iterator[None]:

@@ -70,17 +70,19 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """What one round came to; ``failures`` are those that go back to the model."""
+    """What one round came to; ``failures`` go back to the model, with what validators ``changed`` themselves (F10)."""
 
     report: ValidationReport
     failures: tuple[Failure, ...] = ()
+    changed: tuple[str, ...] = ()
 
     @property
     def reminder(self) -> str:
         """The exact words that go back to the model (B37); several outputs are told apart by their commands."""
-        if len(self.failures) == 1:
+        if len(self.failures) == 1 and not self.changed:
             return system_reminder(f"{REMINDER}\n{self.failures[0].output}")
-        outputs = (f"$ {failure.command}\n{failure.output}" for failure in self.failures)
+        outputs = [f"$ {failure.command}\n{failure.output}" for failure in self.failures]
+        outputs += [f"{change}; read it again." for change in self.changed]
         return system_reminder(f"{REMINDER}\n" + "\n\n".join(outputs))
 
     @property
@@ -114,6 +116,7 @@ class Validation:
         self._emit = emit
         self._verified = 0
         self._begun = False
+        self._spent = 0.0
         self._snapshot: Snapshot | str = "nothing was changed in this prompt"
         self._files: dict[str, None] | None = {}
 
@@ -121,6 +124,11 @@ class Validation:
         """Take other settings."""
         self._loaded = loaded
         self._environment = environment
+
+    @property
+    def time_left(self) -> float:
+        """Seconds that this prompt still has for validation (B39)."""
+        return max(self._loaded.settings.validation.timeout - self._spent, 0.0)
 
     @property
     def dirty(self) -> bool:
@@ -135,6 +143,10 @@ class Validation:
         if self._begun or not (settings.enabled and settings.baseline):
             return
         self._begun = True
+        validators = await anyio.to_thread.run_sync(project_validators, self._loaded, self._root)
+        if not any(self._gate.covers(validator_item(validator, self._root).digest) for validator in validators):
+            self._snapshot = "no validator was trusted when the change began"
+            return
         try:
             self._snapshot = await take_snapshot(self._root, self._environment)
         except Unknown as error:
@@ -143,8 +155,14 @@ class Validation:
             _log.exception("the baseline cannot be kept")
             self._snapshot = f"{type(error).__name__}: {error}"
 
+    def end_prompt(self) -> None:
+        """A prompt has ended; what is not verified keeps its baseline, or the next prompt would take it for old."""
+        self._spent = 0.0
+        if not self.dirty:
+            self.forget_baseline()
+
     def forget_baseline(self) -> None:
-        """A prompt has ended: the next one has a baseline of its own."""
+        """The next change begins with a baseline of its own."""
         self._begun = False
         if not isinstance(self._snapshot, str):
             self._snapshot.remove()
@@ -177,10 +195,15 @@ class Validation:
             self._verify(seen)
             return Round(report=ValidationReport(status="none"))
         self._emit(ValidationStarted(attempt=attempt, limit=limit, validators=names))
-        result = await self._run(hooks, validators, attempt, limit)
-        if result.report.status == "green":
-            self._verify(seen)
-        self._emit(ValidationFinished(attempt=attempt, limit=limit, report=result.report))
+        begun = anyio.current_time()
+        result = Round(report=ValidationReport(status="none"))  # what a cancelled round came to
+        try:
+            result = await self._run(hooks, validators, attempt, limit, compare=not everything)
+        finally:
+            self._spent += anyio.current_time() - begun
+            if result.report.status == "green":
+                self._verify(seen)
+            self._emit(ValidationFinished(attempt=attempt, limit=limit, report=result.report))
         return result
 
     def _verify(self, seen: int) -> None:
@@ -190,7 +213,13 @@ class Validation:
             self._files = {}
 
     async def _run(
-        self, hooks: Sequence[ConfiguredHook], validators: Sequence[Validator], attempt: int, limit: int
+        self,
+        hooks: Sequence[ConfiguredHook],
+        validators: Sequence[Validator],
+        attempt: int,
+        limit: int,
+        *,
+        compare: bool,
     ) -> Round:
         from agent_lsp.validation.run import Surroundings, run_validators
 
@@ -199,18 +228,18 @@ class Validation:
         results = await run_validators(
             trusted,
             Surroundings(root=self._root, environment=self._environment, logs=self._logs),
-            timeout=self._loaded.settings.validation.timeout,
+            timeout=self.time_left,
             started=lambda validator: self._emit(
                 ValidatorStarted(name=validator.name, command=command_line(validator), directory=validator.directory)
             ),
             finished=lambda result: self._emit(_finished(result)),
         )
-        known = await self._known_before(results, notes)
+        known = await self._known_before(results, notes) if compare else {}
         failures += [_failure(result, known.get(result.validator.name)) for result in results if result.failed]
         already = tuple(name for name, fresh in known.items() if not fresh)
         failures = [failure for failure in failures if failure.name not in already]
         notes += [note for result in results for note in _notes(result)]
-        refused = refused or len(trusted) < len(validators)
+        refused = refused or len(trusted) < len(validators) or any(result.status == "not run" for result in results)
         ran = any(result.status != "missing" for result in results) or len(hooks) > 0
         report = ValidationReport(
             status="red" if failures else "refused" if refused else "green" if ran else "none",
@@ -223,7 +252,8 @@ class Validation:
             ),
             notes=tuple(notes),
         )
-        return Round(report=report, failures=tuple(failures))
+        changed = tuple(f"{result.validator.name} changed {path}" for result in results for path in result.changed)
+        return Round(report=report, failures=tuple(failures), changed=changed)
 
     async def _known_before(
         self, results: Sequence["ValidatorResult"], notes: list[str]
@@ -240,7 +270,7 @@ class Validation:
         try:
             if isinstance(self._snapshot, str):
                 raise Unknown(self._snapshot)
-            before = await run_on(self._snapshot, failed, around, timeout=settings.timeout)
+            before = await run_on(self._snapshot, failed, around, timeout=self.time_left)
         except Unknown as error:
             notes.append(f"what failed before the changes is not known ({error}), so all of it goes to the model")
             return {}
@@ -337,6 +367,8 @@ def _notes(result: "ValidatorResult") -> list[str]:
     """What is worth a word besides red and green."""
     name = result.validator.name
     notes = []
+    if result.status == "not run":
+        notes.append(f"{name} was not run: {result.output}")
     if result.status == "missing":
         notes.append(f"{name} cannot be run here: {result.output.splitlines()[-1] if result.output else 'not found'}")
     if result.changed:

@@ -25,7 +25,7 @@ _HOLD_COMMANDS = frozenset(
 def validator_item(validator: Validator, root: Path) -> TrustItem:
     """A validator as something to be trusted; where a project's file says what it really runs, with that file."""
     command = validator.command
-    exact = [command, validator.directory, validator.place.source, *script_digests(command, root)]
+    exact = [str(root), command, validator.directory, validator.place.source, *script_digests(command, root)]
     evidence = Path(validator.place.source)
     if validator.detected and evidence.name in _HOLD_COMMANDS:
         try:

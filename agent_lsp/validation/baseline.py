@@ -9,16 +9,17 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import anyio.to_thread
 
 from agent_lsp.processes import Program, run_program
-from agent_lsp.validation.run import Surroundings, ValidatorResult, run_validators
+from agent_lsp.validation.run import Surroundings, ValidatorResult, run_validators, without_numbers, without_times
 from agent_lsp.validation.validator import Finding
 
-SNAPSHOT_SECONDS = 10.0
+SNAPSHOT_SECONDS = 2.0  # the first change of a prompt waits no longer
+CHECKOUT_SECONDS = 30.0
 _DEPENDENCIES = (".venv", "venv", "node_modules")  # not in the snapshot, because they are ignored; used where they are
 _QUIET_GIT = ("-c", "core.fsmonitor=", "-c", "core.hooksPath=/dev/null", "-c", "core.untrackedCache=false")
 
@@ -55,7 +56,7 @@ async def take_snapshot(root: Path, environment: Mapping[str, str]) -> Snapshot:
     snapshot = Snapshot(root=root, top=top, folder=folder, environment=own)
     try:
         await anyio.to_thread.run_sync(_prepare, folder, index)
-        await _git(top, own, "add", "--all", ".")
+        await _git(root, own, *await _without_filters(root, environment), "add", "--all", "--", ".")
     except BaseException:
         snapshot.remove()
         raise
@@ -72,16 +73,48 @@ async def run_on(
     snapshot: Snapshot, failed: Sequence[ValidatorResult], around: Surroundings, *, timeout: float
 ) -> dict[str, ValidatorResult]:
     """Run the validators that failed on the snapshot; results by name. Raises Unknown."""
+    unclear = [result.validator.name for result in failed if result.validator.kind != "lint"]
+    if unclear:  # imports, installations and links lead out of a copy, and then the present files would be tested
+        raise Unknown(f"{', '.join(unclear)} cannot be trusted on a copy")
     tree = snapshot.folder / "tree"
     if not tree.exists():
-        await _git(snapshot.top, snapshot.environment, "checkout-index", "--all", f"--prefix={tree}{os.sep}")
-        tree.mkdir(exist_ok=True)
+        await _lay_out(snapshot, tree)
     root = tree / snapshot.root.relative_to(snapshot.top)
     directories = {".", *(result.validator.directory for result in failed)}
     await anyio.to_thread.run_sync(_link_dependencies, snapshot.root, root, directories)
     elsewhere = Surroundings(root=root, environment=around.environment, logs=around.logs)
     results = await run_validators([result.validator for result in failed], elsewhere, timeout=timeout)
-    return {result.validator.name: result for result in results}
+    if missing := [result.validator.name for result in results if result.status in ("missing", "not run")]:
+        raise Unknown(f"{', '.join(missing)} could not be run on a copy")
+    return {result.validator.name: _as_if_at(result, root, snapshot.root) for result in results}
+
+
+def _as_if_at(result: ValidatorResult, copy: Path, root: Path) -> ValidatorResult:
+    return replace(result, text=result.text.replace(str(copy), str(root)))
+
+
+async def _lay_out(snapshot: Snapshot, tree: Path) -> None:
+    """Write the snapshot's files; a part of them is never taken for all."""
+    part = snapshot.folder / "tree.part"
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir()
+    quiet = await _without_filters(snapshot.top, snapshot.environment)
+    checkout = ("checkout-index", "--all", f"--prefix={part}{os.sep}")
+    await _git(snapshot.top, snapshot.environment, *quiet, *checkout, seconds=CHECKOUT_SECONDS)
+    part.rename(tree)
+
+
+async def _without_filters(directory: Path, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """What keeps git from running the filter programs that a repository's configuration names (F70, F22)."""
+    try:
+        listed = await _git(directory, environment, "config", "--name-only", "--get-regexp", r"^filter\.")
+    except Unknown:  # there are none
+        return ()
+    names = {line.removeprefix("filter.").rpartition(".")[0] for line in listed.splitlines()}
+    unset = [
+        f"filter.{name}.{key}" for name in sorted(names) for key in ("clean=", "smudge=", "process=", "required=false")
+    ]
+    return tuple(word for setting in unset for word in ("-c", setting))
 
 
 def _link_dependencies(root: Path, copy: Path, directories: set[str]) -> None:
@@ -89,21 +122,7 @@ def _link_dependencies(root: Path, copy: Path, directories: set[str]) -> None:
         for name in _DEPENDENCIES:
             original, link = root / directory / name, copy / directory / name
             if original.is_dir() and link.parent.is_dir() and not link.exists():
-                if _installs(original, root):
-                    raise Unknown(f"{name} has the project itself installed, so a copy would test the present files")
                 link.symlink_to(original, target_is_directory=True)
-
-
-def _installs(environment: Path, root: Path) -> bool:
-    """Whether a virtual environment points back to the project, as an editable installation does."""
-    for place in (*environment.glob("lib/python*/site-packages"), *environment.glob("Lib/site-packages")):
-        for file in (*place.glob("*.pth"), *place.glob("__editable__*.py"), *place.glob("*.egg-link")):
-            try:
-                if str(root) in file.read_text(encoding="utf-8", errors="replace"):
-                    return True
-            except OSError:
-                continue
-    return False
 
 
 def new_findings(now: ValidatorResult, before: ValidatorResult | None) -> tuple[Finding, ...] | None:
@@ -113,6 +132,8 @@ def new_findings(now: ValidatorResult, before: ValidatorResult | None) -> tuple[
     """
     if before is None or not before.failed:
         return None
+    if now.exit_code != before.exit_code:
+        return None
     if now.findings and before.findings:
         known = Counter(map(_key, before.findings))
         fresh = []
@@ -120,19 +141,20 @@ def new_findings(now: ValidatorResult, before: ValidatorResult | None) -> tuple[
             known[_key(finding)] -= 1
             if known[_key(finding)] < 0:
                 fresh.append(finding)
-        return tuple(fresh)
-    return () if now.fingerprint == before.fingerprint else None
+        same_words = without_numbers(now.text) == without_numbers(before.text)
+        return tuple(fresh) if fresh or same_words else None
+    return () if without_times(now.text) == without_times(before.text) else None
 
 
 def _key(finding: Finding) -> tuple[str, str, str]:
     return finding.path, finding.code, finding.message
 
 
-async def _git(directory: Path, environment: Mapping[str, str], *arguments: str) -> str:
+async def _git(
+    directory: Path, environment: Mapping[str, str], *arguments: str, seconds: float = SNAPSHOT_SECONDS
+) -> str:
     """Run git and give what it prints. Raises Unknown."""
-    program = Program(
-        command=("git", *_QUIET_GIT, *arguments), cwd=directory, environment=environment, timeout=SNAPSHOT_SECONDS
-    )
+    program = Program(command=("git", *_QUIET_GIT, *arguments), cwd=directory, environment=environment, timeout=seconds)
     try:
         ran = await run_program(program)
     except OSError as error:
@@ -140,6 +162,6 @@ async def _git(directory: Path, environment: Mapping[str, str], *arguments: str)
     if ran.exit_code != 0 and arguments[0] == "rev-parse":
         raise Unknown("there is no git repository")
     if ran.exit_code != 0:
-        said = (ran.stderr.text().strip().splitlines() or ["it took too long"])[0]
-        raise Unknown(f"git {arguments[0]}: {said}")
+        said = "it took too long" if ran.timed_out else ran.stderr.text().strip().partition("\n")[0]
+        raise Unknown(f"git: {said}")
     return ran.stdout.text().strip()

@@ -10,7 +10,7 @@ import re
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -22,10 +22,11 @@ from agent_lsp.processes import Program, ProgramResult, run_program
 from agent_lsp.validation.findings import read_findings
 from agent_lsp.validation.validator import REPORT, Finding, Validator
 
-Status: TypeAlias = Literal["green", "red", "timeout", "missing"]
+Status: TypeAlias = Literal["green", "red", "timeout", "missing", "not run"]
 
 SIDE_BY_SIDE = 2
 MAX_OUTPUT = 12_000  # characters of one validator's output that a person or the model gets; the log has the rest
+MAX_LOG = 32 * 1024 * 1024  # bytes of one validator's output that are kept at all
 _KINDS = ("lint", "types", "build", "test")
 _SHELL = ("cmd", "/d", "/c") if os.name == "nt" else ("/bin/sh", "-c")
 _NOT_FOUND = 127
@@ -35,12 +36,13 @@ _NOT_FOUND = 127
 class ValidatorResult:
     """What one validator came to. ``output`` is readable and bounded, ``log`` the file with all of it.
 
-    ``duration`` is in seconds. ``changed`` are files that the validator itself changed.
+    ``text`` is all of it that was kept. ``duration`` is in seconds. ``changed`` are files that the validator changed.
     """
 
     validator: Validator
     status: Status
     output: str = ""
+    text: str = field(default="", repr=False)
     findings: tuple[Finding, ...] = ()
     exit_code: int | None = None
     duration: float = 0.0
@@ -58,13 +60,18 @@ class ValidatorResult:
         if self.findings:
             text = repr(sorted({(item.path, item.code, item.message) for item in self.findings}))
         else:
-            text = without_numbers(self.output)
+            text = without_numbers(self.text)
         return hashlib.sha256(f"{self.validator.name} {self.status} {text}".encode()).hexdigest()
 
 
 def without_numbers(text: str) -> str:
     """A text without what differs between two runs of the same: times, addresses, counts, line numbers."""
     return re.sub(r"0x[0-9a-f]+|[\d.]+", "#", text)
+
+
+def without_times(text: str) -> str:
+    """A text without times and addresses alone; counts and values stay."""
+    return re.sub(r"0x[0-9a-f]+|\b\d+(\.\d+)?\s?(ms|s|sec|seconds)\b", "#", text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,9 +109,13 @@ async def run_validators(
     async def run(number: int, validator: Validator) -> None:
         async with places:
             started(validator)
-            left = max(deadline - anyio.current_time(), 0.01)
+            left = deadline - anyio.current_time()
+            if left <= 0:
+                results[number] = ValidatorResult(validator=validator, status="not run", output="the time was up")
+                finished(results[number])
+                return
             result = await run_validator(replace(validator, timeout=min(validator.timeout, left)), around)
-        results[number] = replace(result, validator=validator)
+        results[number] = replace(result, validator=replace(validator, timeout=min(validator.timeout, left)))
         finished(results[number])
 
     async with anyio.create_task_group() as group:
@@ -136,11 +147,14 @@ async def _run_once(validator: Validator, around: Surroundings, stdin: bytes) ->
             stdin=stdin,
             timeout=validator.timeout,
             merge_stderr=True,
+            output_limit=MAX_LOG,
         )
         try:
             ran = await run_program(program)
         except (OSError, ValueError) as error:
-            return ValidatorResult(validator=validator, status="missing", output=f"cannot be started: {error}")
+            said = f"cannot be started: {error}"
+            status: Status = "missing" if validator.detected else "red"  # what somebody configured is meant to be there
+            return ValidatorResult(validator=validator, status=status, output=said, text=said)
         return await anyio.to_thread.run_sync(_result, validator, around, ran, report, time.monotonic() - begun)
 
 
@@ -153,7 +167,7 @@ def _command(validator: Validator, report: Path) -> tuple[str, ...]:
 def _result(
     validator: Validator, around: Surroundings, ran: ProgramResult, report: Path, duration: float
 ) -> ValidatorResult:
-    text = ran.stdout.readable(8_000_000).strip()
+    text = ran.stdout.readable(MAX_LOG).strip()
     log = _write_log(around.logs, validator, text)
     findings: tuple[Finding, ...] = ()
     status = _status(validator, ran, text)
@@ -169,6 +183,7 @@ def _result(
         validator=validator,
         status=status,
         output=shorten(text, log),
+        text=text,
         findings=findings,
         exit_code=ran.exit_code,
         duration=duration,
@@ -179,7 +194,7 @@ def _result(
 def _status(validator: Validator, ran: ProgramResult, text: str) -> Status:
     if ran.timed_out:
         return "timeout"
-    if ran.exit_code == _NOT_FOUND or _has_no_tool(validator, text):
+    if validator.detected and (ran.exit_code == _NOT_FOUND or _has_no_tool(validator, text)):
         return "missing"
     if validator.tool == "pytest" and ran.exit_code == 5:  # there are no tests
         return "green"

@@ -205,7 +205,7 @@ async def test_prevent_continuation_answers_the_rest_and_ends_the_run(tmp_path: 
 
     outcome = await harness.run()
 
-    assert outcome == RunOutcome(text="rewritten", stopped_by_hook=True)
+    assert outcome == RunOutcome(text="rewritten", turns=1, stopped_by_hook=True)
     assert harness.results() == {
         "call_1": "noted a",
         "call_2": "rewritten",

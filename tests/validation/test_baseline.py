@@ -1,13 +1,12 @@
 """What failed before the agent's first change: a snapshot by git that touches nothing of the user's."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from agent_lsp.validation.baseline import Unknown, new_findings, run_on, take_snapshot
-from agent_lsp.validation.run import Surroundings, ValidatorResult, run_validators
+from agent_lsp.validation.run import Status, Surroundings, ValidatorResult, run_validators
 from agent_lsp.validation.validator import Finding, Validator
 from agent_lsp.workspace import Place
 
@@ -92,6 +91,9 @@ async def test_snapshot_runs_no_program_of_the_repository(around: Surroundings) 
     hook.write_text(f"#!/bin/sh\ntouch {marker}\n")
     hook.chmod(0o755)
     git(around.root, "config", "core.fsmonitor", f"touch {marker}; false")
+    (around.root / ".gitattributes").write_text("*.txt filter=evil\n")
+    for key in ("clean", "smudge"):
+        git(around.root, "config", f"filter.evil.{key}", f"touch {marker}; cat")
 
     await before(around)
 
@@ -107,15 +109,13 @@ async def test_snapshot_that_cannot_be_taken_is_unknown(tmp_path: Path, environm
         await take_snapshot(tmp_path, environment)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the layout of a virtual environment differs (2026-11-30)")
-async def test_project_that_is_installed_in_its_own_environment_has_no_known_baseline(around: Surroundings) -> None:
-    place = around.root / ".venv" / "lib" / "python3.11" / "site-packages"
-    place.mkdir(parents=True)
-    (place / "__editable__.work.pth").write_text(f"{around.root}/src\n")
-    (around.root / ".gitignore").write_text(".venv\n")
+async def test_tests_and_types_are_not_judged_on_a_copy(around: Surroundings) -> None:
+    snapshot = await take_snapshot(around.root, around.environment)
+    tests = Validator(name="pytest", command="exit 1", kind="test", place=Place(source="s"))
 
-    with pytest.raises(Unknown, match=r"\.venv has the project itself installed"):
-        await before(around)
+    with pytest.raises(Unknown, match="pytest cannot be trusted on a copy"):
+        await run_on(snapshot, await run_validators([tests], around, timeout=60), around, timeout=60)
+    snapshot.remove()
 
 
 async def test_dependencies_are_used_where_they_are(around: Surroundings) -> None:
@@ -137,8 +137,8 @@ A = Finding(path="a.py", line=1, message="unused", code="F401")
 B = Finding(path="b.py", line=2, message="undefined", code="F821")
 
 
-def result(*findings: Finding, output: str = "x", status: str = "red") -> ValidatorResult:
-    return ValidatorResult(validator=LISTING, status=status, output=output, findings=findings)  # type: ignore[arg-type]
+def result(*findings: Finding, text: str = "x", status: Status = "red", code: int = 1) -> ValidatorResult:
+    return ValidatorResult(validator=LISTING, status=status, text=text, findings=findings, exit_code=code)
 
 
 @pytest.mark.parametrize(
@@ -152,9 +152,14 @@ def result(*findings: Finding, output: str = "x", status: str = "red") -> Valida
         (result(A, B), result(A), (B,)),
         (result(A, A), result(A), (A,)),
         (result(B), result(A), (B,)),
-        (result(output="2 failed in 0.3s"), result(output="2 failed in 0.4s"), ()),
-        (result(output="a failed"), result(output="b failed"), None),
-        (result(A), result(output="something else"), None),
+        (result(text="2 failed in 0.3s"), result(text="2 failed in 0.4s"), ()),
+        (result(text="a failed"), result(text="b failed"), None),
+        (result(A), result(text="something else"), None),
+        (result(text="2 tests failed"), result(text="9 tests failed"), None),
+        (result(text="expected 1.0 got 1"), result(text="expected 1.0 got 55"), None),
+        (result(A, text="1 error\nFATAL: coverage"), result(A, text="1 error"), None),
+        (result(A, text="a.py:9 unused"), result(A, text="a.py:1 unused"), ()),
+        (result(A), result(A, code=2), None),
     ],
 )
 def test_new_findings_are_those_that_were_not_there_before(

@@ -78,19 +78,27 @@ async def test_watcher_ends_at_its_timeout_with_its_partial_output(around: Surro
 
 @pytest.mark.requirement("F42")
 @pytest.mark.parametrize(
-    "missing", [validator("no-such-tool-here ."), validator(("no-such-tool-here",)), python("import x", tool="x")]
+    "missing",
+    [
+        validator("no-such-tool-here ."),
+        validator(("no-such-tool-here",)),
+        validator((sys.executable, "-m", "no_such_tool"), tool="no_such_tool"),
+    ],
 )
-async def test_tool_that_is_not_there_says_nothing_about_the_project(around: Surroundings, missing: Validator) -> None:
-    result = await run_validator(replace(missing, name=missing.tool or "x"), around)
+async def test_tool_that_is_not_there_says_nothing_about_the_project_unless_somebody_configured_it(
+    around: Surroundings, missing: Validator
+) -> None:
+    found = await run_validator(replace(missing, detected=True), around)
+    configured = await run_validator(missing, around)
 
-    assert (result.failed, result.status) == (missing.tool == "x", "red" if missing.tool == "x" else "missing")
+    assert (found.status, found.failed, configured.status) == ("missing", False, "red")
 
 
 @pytest.mark.requirement("F42")
-async def test_module_that_an_interpreter_does_not_have_is_missing(around: Surroundings) -> None:
-    result = await run_validator(validator((sys.executable, "-m", "no_such_tool"), tool="no_such_tool"), around)
+async def test_module_that_the_project_lacks_is_a_failure(around: Surroundings) -> None:
+    result = await run_validator(python("import x", tool="x", detected=True), around)
 
-    assert result.status == "missing"
+    assert result.status == "red"
 
 
 @pytest.mark.requirement("F43")
@@ -150,7 +158,17 @@ async def test_all_validators_together_are_bounded_and_keep_their_order(around: 
 
     results = await run_validators([slow, quick], around, timeout=0.5)
 
-    assert [(result.validator, result.status) for result in results] == [(slow, "timeout"), (quick, "red")]
+    assert [(result.validator.name, result.status) for result in results] == [("slow", "timeout"), ("quick", "red")]
+
+
+@pytest.mark.requirement("B39")
+async def test_validator_whose_turn_comes_after_the_cap_is_not_called_red(around: Surroundings) -> None:
+    many = [validator("exec sleep 300", name=str(number)) for number in range(3)]
+
+    results = await run_validators(many, around, timeout=0.5)
+
+    assert [result.status for result in results] == ["timeout", "timeout", "not run"]
+    assert results[0].validator.timeout <= 0.5
 
 
 @pytest.mark.requirement("F60")
@@ -196,7 +214,7 @@ def test_change_concerns_validators_by_their_paths_fast_ones_first(
 @pytest.mark.requirement("B39")
 def test_fingerprint_ignores_what_differs_between_two_runs_of_the_same() -> None:
     def result(output: str, *findings: Finding) -> ValidatorResult:
-        return ValidatorResult(validator=validator("x"), status="red", output=output, findings=findings)
+        return ValidatorResult(validator=validator("x"), status="red", text=output, findings=findings)
 
     first = Finding(path="a.py", line=3, message="unused", code="F401")
 
