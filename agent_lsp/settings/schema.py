@@ -66,7 +66,7 @@ class ValidationSettings(Section):
     skip: tuple[str, ...] = Field(default=(), strict=False, description="names of detected validators to leave out")
     validators: tuple[ValidatorEntry, ...] = Field(default=(), strict=False)
     max_rounds: int = Field(default=3, ge=0, description="how often a failure goes back to the model in one prompt")
-    timeout: float = Field(default=300, gt=0, description="seconds for all validators of one round")
+    timeout: float = Field(default=300, gt=0, description="seconds for all validation of one prompt")
     baseline: bool = Field(default=True, description="keep what failed before the agent's changes from the model")
 
 
