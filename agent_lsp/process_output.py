@@ -152,6 +152,8 @@ class _LoopWatch:
         self._open.discard(stream)
         if not self._open:
             self._closed.set()
+            if self._process.poll() is not None:  # it mostly has ended by then, and that spares a round of the loop
+                self._ended.set()
 
 
 class ThreadWatch:

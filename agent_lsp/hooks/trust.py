@@ -58,15 +58,13 @@ def script_digests(command: str | tuple[str, ...], root: Path) -> Iterator[str]:
     Files that a command only writes to or reads must not count: they change with every run.
     """
     words, names = _parsed(command)
-    directories = _directories(words, root)
+    inside = str(root)
+    directories = _directories(words, inside)
     for name, is_run in names:
         for directory in directories:
-            path = directory / name
-            try:
-                if path.is_file() and path.is_relative_to(root) and (is_run or _is_script(path)):
-                    yield hashlib.sha256(path.read_bytes()).hexdigest()
-            except (OSError, ValueError):
-                yield "unreadable"
+            path = os.path.join(directory, name)  # noqa: PTH118 (Path costs more than the rest, before each hook; P6)
+            if _is_inside(path, inside) and os.path.isfile(path):  # noqa: PTH113
+                yield from _script_digest(Path(path), is_run=is_run)
 
 
 _SCRIPT_SUFFIXES = frozenset(
@@ -75,8 +73,17 @@ _SCRIPT_SUFFIXES = frozenset(
 )
 
 
-def _is_script(path: Path) -> bool:
-    return path.suffix in _SCRIPT_SUFFIXES or bool(path.stat().st_mode & 0o111)
+def _script_digest(path: Path, *, is_run: bool) -> Iterator[str]:
+    """The digest of a file, if that is a script or will be run as one."""
+    try:
+        if is_run or path.suffix in _SCRIPT_SUFFIXES or path.stat().st_mode & 0o111:
+            yield hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        yield "unreadable"
+
+
+def _is_inside(path: str, directory: str) -> bool:
+    return path == directory or path.startswith(directory.rstrip(os.sep) + os.sep)
 
 
 # --- the words of a command
@@ -115,22 +122,15 @@ def _words(command: str | tuple[str, ...]) -> list[str]:
 _MOST_DIRECTORIES = 20
 
 
-def _directories(words: Iterable[str], root: Path) -> list[Path]:
+def _directories(words: Iterable[str], root: str) -> list[str]:
     """Where a command's words may count from: the root, and each directory that it could change to."""
     found = [root]
     for word in words:
         for before in tuple(found):
-            path = Path(os.path.normpath(before / word.rpartition("=")[2]))
-            if len(found) < _MOST_DIRECTORIES and path not in found and path.is_relative_to(root) and _is_dir(path):
+            path = os.path.normpath(os.path.join(before, word.rpartition("=")[2]))  # noqa: PTH118
+            if len(found) < _MOST_DIRECTORIES and path not in found and _is_inside(path, root) and os.path.isdir(path):  # noqa: PTH112
                 found.append(path)
     return found
-
-
-def _is_dir(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except (OSError, ValueError):
-        return False
 
 
 # --- what a command runs
