@@ -25,7 +25,10 @@ HIGH_WATER = 1024 * 1024
 
 _CHUNK = 256 * 1024
 _LONGEST_HEADER = 8 * 1024
-_HEADER = re.compile(rb"content-length[ \t]*:[ \t]*(\d{1,99})[ \t]*\r?\n(?:[^\r\n]+\r?\n)*\r?\n", re.IGNORECASE)
+_LONGEST_LINE = 256
+_HEADER = re.compile(
+    rb"content-length[ \t]*:[ \t]*(\d{1,99})[ \t]*\r?\n(?:(?:(?!content-length)[^\r\n])+\r?\n)*\r?\n", re.IGNORECASE
+)
 
 
 def claim_standard_streams() -> tuple[int, int]:
@@ -54,13 +57,15 @@ class FrameParser:
     """Cuts a byte stream into the contents of its frames, whatever the sizes of the pieces it comes in.
 
     Whatever is not a frame is skipped up to the next ``Content-Length`` line: other headers, garbage, the rest of a
-    frame whose length was too small, and the content of an oversized frame. Valid JSON cannot contain such a line.
+    frame whose length was too small, and the content of an oversized frame. Valid JSON cannot contain such a line, so
+    a frame whose length was too large ends there as well.
     """
 
     def __init__(self, max_frame: int = MAX_FRAME) -> None:
         self._max_frame = max_frame
         self._buffer = bytearray()
         self._awaited: int | None = None
+        self._searched = 0
 
     def feed(self, data: bytes) -> Iterator[bytes | OversizedFrame]:
         """Take the next piece of the stream and give the frames that it completes."""
@@ -78,13 +83,23 @@ class FrameParser:
             del self._buffer[: header.end()]
             if length > self._max_frame:
                 return OversizedFrame(length)
-            self._awaited = length
-        if len(self._buffer) < self._awaited:
+            self._awaited, self._searched = length, 0
+        end = self._end(self._awaited)
+        if end is None:
             return None
-        content = bytes(self._buffer[: self._awaited])
-        del self._buffer[: self._awaited]
+        content = bytes(self._buffer[:end])
+        del self._buffer[: max(end - _LONGEST_LINE, 0)]  # a length too large may have cut the next header's line
         self._awaited = None
         return content
+
+    def _end(self, awaited: int) -> int | None:
+        """Where the content ends, or None if that is still to come."""
+        begin, self._searched = max(self._searched - _LONGEST_LINE, 0), len(self._buffer)
+        if self._buffer.find(b"\n", begin) >= 0:  # spares most messages the slower search
+            header = _HEADER.search(self._buffer, begin, awaited + _LONGEST_LINE)
+            if header is not None and header.start() < awaited:
+                return header.start()
+        return awaited if len(self._buffer) >= awaited else None
 
 
 async def read_chunks(descriptor: int) -> AsyncIterator[bytes]:

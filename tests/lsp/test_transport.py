@@ -36,6 +36,9 @@ def parse(stream: bytes, *, max_frame: int = 1000) -> list[bytes | OversizedFram
         pytest.param(b"garbage" * 10_000 + frame(b"one"), [b"one"], id="much garbage"),
         pytest.param(b"Content-Length: x\r\n\r\n{}", [], id="no number"),
         pytest.param(b"Content-Length: -3\r\n\r\n{}", [], id="negative"),
+        pytest.param(b"Content-Length: 99", [], id="header cut in its line"),
+        pytest.param(b"Content-Length: 99\r\n", [], id="header cut after its line"),
+        pytest.param(b"Content-Length: 99\r\nX: ", [], id="header cut in another line"),
         pytest.param(b"Content-Length: 2\r\n\r\n{'a': 1}", [b"{'"], id="too short"),
         pytest.param(b"Content-Length: 1001\r\n\r\n", [OversizedFrame(1001)], id="too large, still to come"),
         pytest.param(b"Content-Length: 1001\r\n\r\n" + b"x" * 1001, [OversizedFrame(1001)], id="too large"),
@@ -46,8 +49,26 @@ def test_parser_reads_frame_and_is_in_step_for_the_next(stream: bytes, frames: S
     assert parse(stream + NEXT) == [*frames, b"next"]
 
 
-def test_parser_recovers_after_a_length_that_was_too_large() -> None:
-    assert parse(b"Content-Length: 30\r\n\r\n{}" + NEXT + NEXT + NEXT)[1:] == [b"next"]
+@pytest.mark.requirement("F63")
+@pytest.mark.parametrize(
+    "announced",
+    [
+        pytest.param(3, id="ends inside the next header"),
+        pytest.param(30, id="ends inside the next content"),
+        pytest.param(500, id="longer than all there is"),
+    ],
+)
+@pytest.mark.parametrize("line_end", [b"\r\n", b"\n"])
+def test_frame_whose_length_was_too_large_ends_at_the_next_header(announced: int, line_end: bytes) -> None:
+    stream = b"Content-Length: %d\r\n\r\n{}" % announced + NEXT.replace(b"\r\n", line_end) + NEXT
+    assert parse(stream) == [b"{}", b"next", b"next"]
+
+
+@pytest.mark.requirement("F63")
+def test_header_that_a_too_large_length_has_cut_is_found_when_its_rest_comes() -> None:
+    parser = FrameParser()
+    assert list(parser.feed(b"Content-Length: 12\r\n\r\n{}Content-Len")) == [b"{}Content-Le"]
+    assert list(parser.feed(b"gth: 4\r\n\r\nnext")) == [b"next"]
 
 
 @given(
