@@ -5,9 +5,10 @@ Invariant: ``parse`` gives a well-formed message or raises Malformed, which says
 """
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias, TypeGuard
 
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidRequest, JsonRpcParseError
 
@@ -33,9 +34,12 @@ class Notification:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """The client's answer to one of our requests; ``error`` is what stood under that key, of any shape."""
+    """The client's answer to one of our requests; ``error`` is what stood under that key, of any shape.
 
-    id: MessageId
+    The id is None where the client could not read the request, or is not well-formed. No answer is ever answered.
+    """
+
+    id: MessageId | None
     result: Any = None
     error: Any = None
 
@@ -52,19 +56,25 @@ class Malformed(Exception):
 def parse(body: bytes) -> Request | Notification | Reply:
     """Read the content of one frame; raises Malformed."""
     try:
-        message = json.loads(body.decode("utf-8"), parse_constant=_refuse_constant)
+        message = json.loads(body.decode("utf-8"), parse_constant=_refuse_constant, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise Malformed(JsonRpcParseError(f"Parse error: {error}")) from error
     if not isinstance(message, dict):
         raise Malformed(JsonRpcInvalidRequest("Invalid request: a message is a JSON object; batches are not supported"))
     message_id = message.get("id")
-    if "id" in message and (not isinstance(message_id, int | str) or isinstance(message_id, bool)):
+    if "method" not in message and (is_id(message_id) or not message.keys().isdisjoint(("result", "error"))):
+        known = message_id if is_id(message_id) else None
+        return Reply(id=known, result=message.get("result"), error=message.get("error"))
+    if "id" in message and not is_id(message_id):
         raise Malformed(JsonRpcInvalidRequest("Invalid request: an id is an integer or a string"))
     if message.get("jsonrpc") != "2.0":
         raise Malformed(JsonRpcInvalidRequest('Invalid request: "jsonrpc" is not "2.0"'), message_id)
-    if "method" not in message and message_id is not None:
-        return Reply(id=message_id, result=message.get("result"), error=message.get("error"))
     return _parse_call(message, message_id)
+
+
+def is_id(value: object) -> TypeGuard[MessageId]:
+    """Whether a value can be the id of a request."""
+    return isinstance(value, int | str) and not isinstance(value, bool)
 
 
 def _parse_call(message: dict[str, Any], message_id: MessageId | None) -> Request | Notification:
@@ -80,6 +90,13 @@ def _parse_call(message: dict[str, Any], message_id: MessageId | None) -> Reques
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):  # it could not be sent back
+        raise ValueError(f"{digits} is too large a number")
+    return number
 
 
 def encode(message: dict[str, Any], convert: Callable[[Any], Any]) -> bytes:

@@ -115,6 +115,8 @@ class AgentProtocol(RpcProtocol):
         return command(*arguments)
 
     def _cancel_progress(self, params: types.WorkDoneProgressCancelParams) -> Any:
+        if not isinstance(params.token, int | str):  # the converter lets any value pass for a choice of simple types
+            raise JsonRpcInvalidParams("Invalid params: a token is an integer or a string")
         if (cancel := self.progress_cancels.get(params.token)) is not None:
             cancel()
         return self._registered(types.WINDOW_WORK_DONE_PROGRESS_CANCEL, params)

@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import attrs
 from anyio.lowlevel import checkpoint
 from cattrs import Converter
 from lsprotocol import types
@@ -32,7 +33,7 @@ from pygls.protocol import LanguageServerProtocol
 
 from agent_lsp.errors import AgentLspError
 from agent_lsp.lsp.jobs import Job, JobCancelled
-from agent_lsp.lsp.jsonrpc import Malformed, MessageId, Notification, Reply, Request, encode, parse
+from agent_lsp.lsp.jsonrpc import Malformed, MessageId, Notification, Reply, Request, encode, is_id, parse
 from agent_lsp.lsp.lenient import reasons
 
 if TYPE_CHECKING:
@@ -82,8 +83,10 @@ class RpcProtocol(LanguageServerProtocol):
                     await self._initialized(message.id)
             case Notification():
                 self._handle_notification(message.method, message.params)
+            case Reply(id=int() | str() as msg_id):
+                self._handle_response(msg_id, message.result, message.error)
             case Reply():
-                self._handle_response(message.id, message.result, message.error)
+                logger.debug("ignored an answer without an id")
         await checkpoint()  # a handler that waits makes its first step before the next message
 
     async def _initialized(self, msg_id: MessageId) -> None:
@@ -152,21 +155,26 @@ class RpcProtocol(LanguageServerProtocol):
         if self.stage is not Stage.RUNNING and method_name != types.EXIT:
             logger.debug("ignored %s while %s", method_name, self.stage.name)
             return
+        if _is_request(method_name):
+            logger.warning("ignored %s: it is a request, and came without an id", method_name)
+            return
         try:
             outcome = self._call(method_name, params)
-        except JsonRpcMethodNotFound:
-            logger.debug("ignored %s: nobody handles it", method_name)
-        except JsonRpcInvalidParams as error:
-            logger.warning("ignored %s: %s", method_name, error)
-        except Exception:
-            logger.exception("%s failed", method_name)
+        except Exception as error:
+            _log_ignored(method_name, error)
         else:
             if _waits(outcome):
-                self._server.jobs.start(partial(self._finish, outcome), method_name)
+                self._server.jobs.start(partial(self._heed, method_name, outcome), method_name)
+
+    async def _heed(self, method: str, outcome: Any) -> None:
+        try:
+            await self._finish(outcome)
+        except Exception as error:
+            _log_ignored(method, error)
 
     def _cancel_request(self, params: Any) -> None:
         msg_id = params.get("id") if isinstance(params, dict) else None
-        if isinstance(msg_id, int | str) and msg_id in self._answering:
+        if is_id(msg_id) and msg_id in self._answering:
             self._answering[msg_id].cancel()
 
     # Handlers: called at once; what they leave to wait for is finished in a job
@@ -180,7 +188,8 @@ class RpcProtocol(LanguageServerProtocol):
             return params
         kind: Any = types.METHOD_TO_TYPES[method][2]
         try:
-            return None if kind is None else self._converter.structure({} if params is None else params, kind)
+            with attrs.validators.disabled():  # a number out of bounds is no reason to lose an edit
+                return None if kind is None else self._converter.structure({} if params is None else params, kind)
         except Exception as error:
             raise JsonRpcInvalidParams(f"Invalid params: {reasons(error)}") from error
 
@@ -265,11 +274,32 @@ def _waits(outcome: Any) -> bool:
     return inspect.isawaitable(outcome) or inspect.isgenerator(outcome)
 
 
-def _for_client(error: Exception, method: str) -> JsonRpcException:
-    """What a failed request is answered with: the reason for what was meant to be heard, else only that it failed."""
+def _is_request(method: str) -> bool:
+    """Whether the protocol knows a method as one that is answered."""
+    return method in types.METHOD_TO_TYPES and types.METHOD_TO_TYPES[method][1] is not None
+
+
+def _single(error: Exception) -> Exception:
+    """The error inside a group of one."""
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
-    match error:
+    return error
+
+
+def _log_ignored(method: str, error: Exception) -> None:
+    """Say why a notification came to nothing; the client is not told."""
+    match error := _single(error):
+        case JsonRpcMethodNotFound():
+            logger.debug("ignored %s: nobody handles it", method)
+        case JsonRpcException() | AgentLspError():
+            logger.warning("ignored %s: %s", method, error)
+        case _:
+            logger.error("%s failed", method, exc_info=error)
+
+
+def _for_client(error: Exception, method: str) -> JsonRpcException:
+    """What a failed request is answered with: the reason for what was meant to be heard, else only that it failed."""
+    match error := _single(error):
         case JsonRpcException():
             return error
         case JobCancelled():

@@ -30,6 +30,7 @@ async def assert_alive(client: Client) -> None:
         pytest.param(b"", -32700, None, id="empty"),
         pytest.param(b'{"jsonrpc": "2.0", "id": 7, "method": "\xff"}', -32700, None, id="not UTF-8"),
         pytest.param(b'{"jsonrpc": "2.0", "id": 7, "method": "agent/echo", "params": [NaN]}', -32700, None, id="NaN"),
+        pytest.param(b'{"jsonrpc": "2.0", "id": 7, "method": "agent/echo", "params": [1e999]}', -32700, None, id="inf"),
         pytest.param(b"[" * 100_000, -32700, None, id="deep"),
         pytest.param(b"[]", -32600, None, id="batch"),
         pytest.param(b"3", -32600, None, id="number"),
@@ -118,7 +119,49 @@ async def test_unknown_notifications_are_ignored() -> None:
         await client.notify("textDocument/didOpen", {"textDocument": 3})
         await client.notify("$/cancelRequest", {"id": 99})
         await client.notify("$/cancelRequest", {"id": [99]})
+        await client.notify("window/workDoneProgress/cancel", {"token": [99]})
         await client.notify("$/cancelRequest")
+        await assert_alive(client)
+        assert len(client.received) == 2
+
+
+@pytest.mark.requirement("F63")
+@pytest.mark.parametrize("method", ["initialize", "shutdown", "workspace/executeCommand", "textDocument/hover"])
+async def test_request_without_an_id_is_ignored(method: str) -> None:
+    async with serving(example_server()) as client:
+        await client.initialize()
+        await client.notify(method, {"command": "example.wait"})
+        await assert_alive(client)
+        assert client.of_method("example/waiting") == []
+
+
+@pytest.mark.requirement("F63")
+@pytest.mark.parametrize("how", ["crash", "group", "domain"])
+async def test_failing_notification_is_logged_only(how: str, caplog: pytest.LogCaptureFixture) -> None:
+    async with serving(example_server()) as client:
+        await client.initialize()
+        await client.notify("agent/fail", {"how": how})
+        await assert_alive(client)
+        assert len(client.received) == 2
+    logged = [(record.levelname, record.exc_info is not None) for record in caplog.records]
+    assert logged == [("ERROR", True) if how == "crash" else ("WARNING", False)]
+
+
+@pytest.mark.requirement("F63")
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param({"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "no"}}, id="unread question"),
+        pytest.param({"jsonrpc": "2.0", "error": {}}, id="no id"),
+        pytest.param({"jsonrpc": "2.0", "id": [1], "result": 1}, id="odd id"),
+        pytest.param({"jsonrpc": "2.0", "id": 99, "result": 1}, id="never asked"),
+        pytest.param({"id": 99, "result": 1}, id="no version"),
+    ],
+)
+async def test_answer_is_never_answered(answer: dict[str, Any]) -> None:
+    async with serving(example_server()) as client:
+        await client.initialize()
+        await client.send(answer)
         await assert_alive(client)
         assert len(client.received) == 2
 
@@ -213,6 +256,17 @@ async def test_cancelled_request_ends_its_handler(method: str, params: Any) -> N
         assert reply.value.code == -32800
         await client.wait_for_method("example/cancelled")
         await assert_alive(client)
+
+
+@pytest.mark.requirement("F63")
+async def test_cancel_of_true_is_no_cancel_of_one() -> None:
+    async with serving(example_server()) as client:
+        await client.initialize()
+        await client.send({"jsonrpc": "2.0", "id": 1, "method": "agent/wait"})
+        await client.wait_for_method("example/waiting")
+        await client.notify("$/cancelRequest", {"id": True})
+        await assert_alive(client)
+        assert client.of_method("example/cancelled") == []
 
 
 @pytest.mark.requirement("F63")
