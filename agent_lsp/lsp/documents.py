@@ -9,6 +9,7 @@ import io
 import logging
 import os
 import re
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -126,7 +127,9 @@ def replace(lines: list[str], span: types.Range, text: str, encoding: str) -> No
 def _locate(lines: list[str], position: types.Position, encoding: str) -> tuple[int, int]:
     if position.line >= len(lines):
         return len(lines) - 1, len(lines[-1])
-    return position.line, character_index(lines[position.line], position.character, encoding)
+    if position.line < 0:
+        return 0, 0
+    return position.line, character_index(lines[position.line], max(position.character, 0), encoding)
 
 
 def character_index(line: str, units: int, encoding: str) -> int:
@@ -176,7 +179,8 @@ def _text_on_disk(path: Path, text: str) -> str:
     A file that cannot be read as UTF-8 text tells nothing, and the text counts as saved.
     """
     try:
-        if path.stat().st_size > LARGEST_COMPARED:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_COMPARED:  # a pipe or a device may never end
             return text
         on_disk = path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:

@@ -26,9 +26,15 @@ def serve_stdio(*, log_level: str, log_file: Path | None) -> int:
     logging.basicConfig(
         level=log_level.upper(),
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-        handlers=[logging.FileHandler(log_file, encoding="utf-8") if log_file else logging.StreamHandler(sys.stderr)],
+        handlers=[_log_handler(log_file)],
     )
     return run(make_server())
+
+
+def _log_handler(file: Path | None) -> logging.Handler:
+    if file is None:
+        return logging.StreamHandler(sys.stderr)
+    return logging.FileHandler(file, encoding="utf-8", errors="backslashreplace")  # as the standard error has it
 
 
 def make_server() -> AgentServer:

@@ -98,6 +98,21 @@ async def test_document_is_mirrored_in_the_encoding_agreed_on(encoding: str) -> 
         assert await client.request("agent/document", {"uri": uri}) is None
 
 
+@pytest.mark.requirement("F34", "F63")
+async def test_edit_with_numbers_beyond_the_protocols_bounds_is_not_lost() -> None:
+    uri, version = "file:///nowhere/a.py", 1_700_000_000_000
+    span = {"start": {"line": 0, "character": 1}, "end": {"line": 2**32 - 1, "character": 2**32 - 1}}
+    edit = {"range": span, "rangeLength": -1, "text": "b"}
+    async with serving(example_server()) as client:
+        await client.initialize()
+        item = {"uri": uri, "languageId": "python", "version": version, "text": "a\n\n"}
+        await client.notify("textDocument/didOpen", {"textDocument": item})
+        identifier = {"uri": uri, "version": version + 1}
+        await client.notify("textDocument/didChange", {"textDocument": identifier, "contentChanges": [edit]})
+        expected = {"text": "ab", "version": version + 1, "unsaved": True}
+        assert await client.request("agent/document", {"uri": uri}) == expected
+
+
 async def test_document_is_not_mirrored_a_second_time_by_pygls() -> None:
     server = example_server()
     async with serving(server) as client:
