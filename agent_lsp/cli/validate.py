@@ -14,6 +14,7 @@ from agent_lsp.cli.lines import one_line
 from agent_lsp.cli.terminal import LifecycleLog, TerminalApprover
 from agent_lsp.session.assemble import SessionOptions, open_validation
 from agent_lsp.session.validation import Validation
+from agent_lsp.workspace import NoDocuments
 
 
 def validate(options: argparse.Namespace) -> int:
@@ -56,7 +57,7 @@ async def _run(validation: Validation) -> ValidationReport | int:
     async with anyio.create_task_group() as group:
         if sys.platform != "win32":
             group.start_soon(heed_signals)
-        report = (await validation.run(1, 0, everything=True)).report
+        report = (await validation.run(1, 0, NoDocuments(), everything=True)).report
         group.cancel_scope.cancel()
     return report if killed_by is None else killed_by
 

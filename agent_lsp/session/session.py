@@ -230,7 +230,7 @@ class Session:
         attempt, last = 0, (frozenset[str](), -1)
         while not outcome.stopped_by_hook and validation is not None and validation.dirty:
             attempt += 1
-            result = await validation.run(attempt, limit)
+            result = await validation.run(attempt, limit, self.agent.documents)
             report = result.report
             if not result.failures:
                 break
@@ -255,7 +255,7 @@ class Session:
             try:
                 async with self._turn:
                     self._apply(self._load())
-                    report = (await self.validation.run(1, 0, everything=True)).report
+                    report = (await self.validation.run(1, 0, self.agent.documents, everything=True)).report
                     self.validation.end_prompt()
             finally:
                 del self._scopes[scope]

@@ -7,7 +7,7 @@ new change ends the rounds.
 import logging
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,7 @@ from agent_lsp.messages import system_reminder
 from agent_lsp.settings.load import LoadedSettings
 from agent_lsp.settings.trust import validator_item
 from agent_lsp.validation.validator import Finding, Validator
+from agent_lsp.workspace import Documents
 
 if TYPE_CHECKING:  # imported where they are first used: most of a session goes without
     from agent_lsp.validation.baseline import Snapshot
@@ -181,8 +182,11 @@ class Validation:
             case SubagentEvent():
                 self.note(event.event)
 
-    async def run(self, attempt: int, limit: int, *, everything: bool = False) -> Round:
-        """Run what the unverified changes concern, or everything. A green round verifies what it has seen."""
+    async def run(self, attempt: int, limit: int, documents: Documents, *, everything: bool = False) -> Round:
+        """Run what the unverified changes concern, or everything. A green round verifies what it has seen.
+
+        What is in ``documents`` alone is waited for: validators read files.
+        """
         from agent_lsp.validation.run import concerned
 
         seen = self.changes
@@ -194,11 +198,14 @@ class Validation:
         if not names:
             self._verify(seen)
             return Round(report=ValidationReport(status="none"))
+        unsaved = await documents.until_saved()
         self._emit(ValidationStarted(attempt=attempt, limit=limit, validators=names))
         begun = anyio.current_time()
         result = Round(report=ValidationReport(status="none"))  # what a cancelled round came to
         try:
             result = await self._run(hooks, validators, attempt, limit, compare=not everything)
+            notes = (f"{name} is not saved, and validators read the file on disk" for name in unsaved)
+            result = replace(result, report=replace(result.report, notes=(*notes, *result.report.notes)))
         finally:
             self._spent += anyio.current_time() - begun
             if result.report.status == "green":
