@@ -18,7 +18,12 @@ from agent_lsp.settings.load import LoadedSettings
 
 
 class Programs:
-    """A runner of hooks and a runner of validators, for one workspace; ``configure`` comes before the first use."""
+    """A runner of hooks and a runner of validators, for one workspace; ``configure`` comes before the first use.
+
+    ``environment`` is that of child processes, without the model's key.
+    """
+
+    environment: dict[str, str]
 
     def __init__(
         self,
@@ -50,18 +55,17 @@ class Programs:
         model: Callable[[], Model],
         *,
         hooks: tuple[ConfiguredHook, ...],
-    ) -> dict[str, str]:
-        """Take other settings; returns the environment of child processes, without the model's key."""
-        environment = child_environment(environ, [loaded.settings.model.api_key_env])
-        self.validation.configure(loaded, environment)
+    ) -> None:
+        """Take other settings."""
+        self.environment = child_environment(environ, [loaded.settings.model.api_key_env])
+        self.validation.configure(loaded, self.environment)
         self.runner.configure(
             hooks,
             Surroundings(
                 root=self._root,
                 session_id=self._session_id,
-                environment=environment,
+                environment=self.environment,
                 model=model,
                 private_hosts=loaded.settings.hooks_http_allow,
             ),
         )
-        return environment

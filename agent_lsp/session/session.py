@@ -59,8 +59,8 @@ class EventStream:
 class Session:
     """Runs prompts on one history. Made by ``session.assemble``.
 
-    ``build`` makes the agent that given settings describe; ``load`` reads the settings anew. Without ``validation``
-    the agent's word is taken for it.
+    ``load`` reads the settings anew, ``configure`` lets them hold for hooks and validators, and ``build`` makes the
+    agent that they describe. Without ``validation`` the agent's word is taken for it.
     """
 
     def __init__(
@@ -73,6 +73,7 @@ class Session:
         *,
         loaded: LoadedSettings,
         load: Callable[[], LoadedSettings],
+        configure: Callable[[LoadedSettings], None],
         build: Callable[[LoadedSettings], Agent],
     ) -> None:
         self.id = id_
@@ -83,6 +84,7 @@ class Session:
         self._events = events
         self._policy = policy
         self._load = load
+        self._configure = configure
         self._build = build
         self._mode_set: str | None = None
         self._changed: dict[str, None] = {}
@@ -96,7 +98,7 @@ class Session:
         self._apply(loaded)
 
     def _apply(self, loaded: LoadedSettings) -> None:
-        """Let settings hold from the next model request and the next call on. Raises ConfigurationError."""
+        """Let settings hold from the next model request and the next call on."""
         self.settings = loaded.settings
         self.problems = tuple(map(str, loaded.problems))
         policy, mode = self._policy, loaded.settings.permissions.mode
@@ -104,7 +106,16 @@ class Session:
         if mode != self._mode_set:  # a mode that was set by hand stays until the settings say something new
             self._mode_set = mode
             policy.mode = PermissionMode(mode)
-        self.agent = self._build(loaded)
+        self._configure(loaded)
+        self._loaded = loaded
+        self._agent: Agent | None = None
+
+    @property
+    def agent(self) -> Agent:
+        """The agent that the settings describe, made when it is first needed. Raises ConfigurationError."""
+        if self._agent is None:
+            self._agent = self._build(self._loaded)
+        return self._agent
 
     def _note(self, event: AgentEvent) -> None:
         """Keep what the turn's end tells, sub-agents' part included."""
@@ -129,11 +140,14 @@ class Session:
         self._policy.mode = mode
 
     @property
-    def model_name(self) -> str:
-        return self.agent.model.name
+    def model_name(self) -> str | None:
+        return self.settings.model.name
 
     def connect(self) -> None:
-        """Import and make the model's client ahead of the first request. Blocks: before the loop, or in a thread."""
+        """Import and make the model's client ahead of the first request. Blocks: before the loop, or in a thread.
+
+        Raises ConfigurationError where no model can be asked.
+        """
         self.agent.model.connect()
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
@@ -208,10 +222,11 @@ class Session:
     async def _run(self, prompt: str, mode: PermissionMode | None) -> TurnFinished:
         try:
             self._apply(self._load())
+            agent = self.agent  # without a model nothing begins
             with self._in_mode(mode):
                 self._events.emit(TurnStarted(prompt=prompt))
                 await self.hooks.ask_for_trust()
-                outcome = await run_prompt(self.agent, self.transcript, prompt)
+                outcome = await run_prompt(agent, self.transcript, prompt)
                 return await self._until_green(outcome)
         except PromptRejected as error:
             return _failed("rejected", str(error))
