@@ -89,6 +89,7 @@ class Session:
         self._mode_set: str | None = None
         self._changed: dict[str, None] = {}
         self._usage = Usage()
+        self._report: ValidationReport | None = None
         self._turn = anyio.Lock()
         self._scopes: dict[anyio.CancelScope, str] = {}
         events.subscribe(self._note)
@@ -206,13 +207,16 @@ class Session:
                     self.turn_id = turn_id
                     self._changed.clear()
                     self._usage = Usage()
+                    self._report = None
                     unsubscribe = self.subscribe(subscriber or _ignore)
                     try:
                         finished = await self._run(prompt, mode)
                     finally:
                         if self.validation is not None:
                             self.validation.end_prompt()
-                        finished = replace(finished, changes=tuple(self._changed), usage=self._usage)
+                        finished = replace(
+                            finished, changes=tuple(self._changed), usage=self._usage, validation=self._report
+                        )
                         self._events.emit(finished)
                         unsubscribe()
             finally:
@@ -241,24 +245,23 @@ class Session:
     async def _until_green(self, outcome: RunOutcome) -> TurnFinished:
         """Validate after a natural stop, and let the model mend what is red, as long as the caps allow (B34 to B39)."""
         validation, limit = self.validation, self.settings.validation.max_rounds
-        report: ValidationReport | None = None
         attempt, last = 0, (frozenset[str](), -1)
         while not outcome.stopped_by_hook and validation is not None and validation.dirty:
             attempt += 1
             result = await validation.run(attempt, limit)
-            report = result.report
+            self._report = result.report  # the turn's end tells the last one, however it ends
             if not result.failures:
                 break
             now = (result.fingerprint, validation.changes)
             if attempt > limit or now == last or not validation.time_left:
-                failing = f"Still failing: {', '.join(report.failing)}"
+                failing = f"Still failing: {', '.join(result.report.failing)}"
                 text = "\n\n".join(filter(None, (outcome.text, failing)))
-                return TurnFinished(stop_reason="validation_failed", text=text, validation=report)
+                return TurnFinished(stop_reason="validation_failed", text=text)
             last = now
             self.transcript.append(UserMessage(content=result.reminder, injected=True))
             outcome = await run_turns(self.agent, self.transcript, begun_after=outcome.turns)
         reason: StopReason = "stopped_by_hook" if outcome.stopped_by_hook else "completed"
-        return TurnFinished(stop_reason=reason, text=outcome.text, validation=report)
+        return TurnFinished(stop_reason=reason, text=outcome.text)
 
     async def validate(self) -> ValidationReport:
         """Run all validators by hand, after the turns before it; nothing of it goes to the model."""

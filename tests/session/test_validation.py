@@ -105,6 +105,37 @@ async def test_unnatural_end_runs_nothing_and_the_next_natural_stop_does(
     assert (first.stop_reason, nothing, project.rounds()) == (stop_reason, [], ["red", "green"])
 
 
+@pytest.mark.requirement("B39")
+@pytest.mark.parametrize(("max_turns", "stop_reason"), [(9, "failed"), (2, "limit")])
+async def test_error_behind_a_red_round_keeps_its_report_and_the_next_turn_does_not(
+    tmp_path: Path, max_turns: int, stop_reason: str
+) -> None:
+    script = [write("a bug"), says("done"), ModelError("down"), ModelError("down")]
+    project = Project(tmp_path, *script, max_turns=max_turns)
+
+    red, without = await project.run(), await project.run()
+
+    assert (red.stop_reason, project.rounds()) == (stop_reason, ["red"])
+    assert red.validation is not None
+    assert (red.validation.status, red.validation.failing) == ("red", ("nobugs",))
+    assert (without.stop_reason, without.validation) == ("failed", None)
+
+
+@pytest.mark.requirement("B39", "F60")
+async def test_cancel_behind_a_red_round_keeps_its_report(tmp_path: Path) -> None:
+    project = Project(tmp_path, write("a bug"), says("done"), says("not asked for"))
+
+    def cancel(event: AgentEvent) -> None:
+        if isinstance(event, ValidationFinished):
+            project.session.cancel()
+
+    project.session.subscribe(cancel)
+    finished = await project.run()
+
+    assert finished.validation is not None
+    assert (finished.stop_reason, finished.validation.failing) == ("cancelled", ("nobugs",))
+
+
 def _stop_at_once(registry: HookRegistry) -> None:
     def stop(_context: HookContext) -> HookResult:
         return HookResult(prevent_continuation=True)
