@@ -1,6 +1,7 @@
 """Validation on stop: when it runs, what goes back to the model, and when it ends."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -321,3 +322,16 @@ async def test_files_that_a_validator_changed_are_told(tmp_path: Path) -> None:
     finished = await project.run()
 
     assert finished.validation == ValidationReport(status="green", notes=("fixer changed code.txt",))
+
+
+@pytest.mark.requirement("F41")
+async def test_old_logs_of_another_session_are_removed(tmp_path: Path) -> None:
+    logs = []
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        project = Project(tmp_path / name, write("fine"), says("done"))
+        await project.run()
+        logs += [Path(str(event.log)) for event in project.events if isinstance(event, ValidatorFinished)]
+        os.utime(logs[-1], (0, 0))
+
+    assert [log.exists() for log in logs] == [False, True]
