@@ -106,6 +106,7 @@ class Validation:
         gate: TrustGate,
         waiting: Callable[[], Sequence[TrustItem]],
         emit: Emit,
+        documents: Documents,
     ) -> None:
         self.changes = 0
         """How often anything was changed; a number to tell whether something was."""
@@ -115,6 +116,7 @@ class Validation:
         self._gate = gate
         self._waiting = waiting
         self._emit = emit
+        self._documents = documents
         self._verified = 0
         self._begun = False
         self._spent = 0.0
@@ -182,10 +184,10 @@ class Validation:
             case SubagentEvent():
                 self.note(event.event)
 
-    async def run(self, attempt: int, limit: int, documents: Documents, *, everything: bool = False) -> Round:
+    async def run(self, attempt: int, limit: int, *, everything: bool = False) -> Round:
         """Run what the unverified changes concern, or everything. A green round verifies what it has seen.
 
-        What is in ``documents`` alone is waited for: validators read files.
+        What an editor holds and has not saved is waited for: validators read files.
         """
         from agent_lsp.validation.run import concerned
 
@@ -198,7 +200,7 @@ class Validation:
         if not names:
             self._verify(seen)
             return Round(report=ValidationReport(status="none"))
-        unsaved = await documents.until_saved()
+        unsaved = await self._documents.until_saved()
         self._emit(ValidationStarted(attempt=attempt, limit=limit, validators=names))
         begun = anyio.current_time()
         result = Round(report=ValidationReport(status="none"))  # what a cancelled round came to
