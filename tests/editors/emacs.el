@@ -77,6 +77,17 @@
   (wait-for-progress "running shell")
   '(:running t))
 
+(defun scenario-eglot ()
+  "Eglot with a line in the init file, and nothing of ours."
+  (if (not (require 'eglot nil t))
+      '(:missing t)
+    (add-to-list 'eglot-server-programs '(python-mode . ("agent-lsp" "serve")))
+    (call-interactively #'eglot)
+    (wait-for "a server" (eglot-current-server))
+    (eglot-execute-command (eglot-current-server) 'agent.run [(:prompt "fix this")])
+    (wait-for-message "Agent: Fixed.")
+    nil))
+
 (let ((seen (condition-case problem
                 (let ((seen (funcall (intern (concat "scenario-" (getenv "AGENT_TEST_SCENARIO"))))))
                   `(:asked ,(vconcat (reverse asked)) ,@seen))

@@ -1,6 +1,7 @@
 """Emacs with the file of examples/emacs."""
 
 import shutil
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -13,9 +14,15 @@ PROGRAM = shutil.which("emacs")
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Emacs on this machine (November 2026)")
 
 
-def play(project: Project, scenario: str, *answers: str, file: str = "doubling.py") -> dict[str, Any]:
-    example, script = EXAMPLES / "emacs" / "agent-lsp.el", SCENARIOS / "emacs.el"
-    command = ("emacs", "-Q", "--batch", "-l", example, file, "-l", script)
+OURS = ("-Q", "-l", str(EXAMPLES / "emacs" / "agent-lsp.el"))
+PACKAGES = ("-q", "-f", "package-initialize")
+"""Options for an Emacs with the example, and for one with what is installed beside it, and no more."""
+
+
+def play(
+    project: Project, scenario: str, *answers: str, file: str = "doubling.py", options: Sequence[str] = OURS
+) -> dict[str, Any]:
+    command = ["emacs", "--batch", *options, file, "-l", str(SCENARIOS / "emacs.el")]
     return project.play(command, scenario, "".join(f"{answer}\n" for answer in answers))
 
 
@@ -69,4 +76,18 @@ def test_cancel_stops_the_answer_and_quitting_stops_everything(project: Project,
     assert play(project, "cancel")["running"]
 
     server.wait_for_client_to_leave()
+    server.assert_consumed()
+
+
+@pytest.mark.requirement("S6", "S4-run", "S4-ask")
+def test_plain_eglot_runs_a_prompt_and_answers_a_question(project: Project, server: OpenAIServer) -> None:
+    server.reply_tool_calls(FIX)
+    server.reply_text("Fixed.")
+
+    seen = play(project, "eglot", "Show change", "Allow", options=PACKAGES)
+
+    if "missing" in seen:
+        pytest.skip("no Eglot in this Emacs (November 2026)")
+    assert [question["titles"][0] for question in seen["asked"]] == ["Show change"] * 2
+    assert project.source.read_text() == RIGHT
     server.assert_consumed()
