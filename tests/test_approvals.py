@@ -57,14 +57,14 @@ def test_diff_of_a_new_file_starts_from_nothing() -> None:
     ("before", "after", "shown"),
     [
         ("a\r\nb\r\n", "a\r\nc\r\n", "@@ -1,2 +1,2 @@\n a\n-b\n+c\n"),
-        ("a\r\n", "a\rb\r\n", "@@ -1 +1 @@\n-a\\u{d}\n+a\\u{d}b\\u{d}\n"),
+        ("a\r\n", "a\rb\r\n", "@@ -1 +1,2 @@\n-a\\u{d}\n+a\\u{d}\n+b\\u{d}\n"),
         ("a\r\n", "a\n", "@@ -1 +1 @@\n-a\\u{d}\n+a\n"),
         ("a\n", "a\r\n", "@@ -1 +1 @@\n-a\n+a\\u{d}\n"),
         ("a\r\nb\n", "a\r\nc\n", "@@ -1,2 +1,2 @@\n a\\u{d}\n-b\n+c\n"),
         (
             "a\r\nb",
             "a\r\nc\rd",
-            "@@ -1,2 +1,2 @@\n a\\u{d}\n-b\n\\ No newline at end of file\n+c\\u{d}d\n\\ No newline at end of file\n",
+            "@@ -1,2 +1,3 @@\n a\\u{d}\n-b\n\\ No newline at end of file\n+c\\u{d}\n+d\n\\ No newline at end of file\n",
         ),
         ("a", "b\r\n", "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n"),
     ],

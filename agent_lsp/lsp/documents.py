@@ -5,7 +5,6 @@ lines, joined, are the text that the editor holds, and each but the last ends in
 the protocol knows (``\\n``, ``\\r\\n``, ``\\r``). What the editor cannot mean is clamped as the protocol says.
 """
 
-import io
 import logging
 import os
 import re
@@ -15,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from lsprotocol import types
 
+from agent_lsp.approvals import lines_with_ends
 from agent_lsp.workspace import Document
 
 logger = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ class _OpenDocument:
         self.uri = item.uri
         self.path = path_of(item.uri)
         self.version = item.version
-        self._lines = split_lines(item.text)
+        self._lines = all_lines(item.text)
         self._text: str | None = item.text
         self.saved = item.text if self.path is None else _text_on_disk(self.path, item.text)
 
@@ -95,15 +95,15 @@ class _OpenDocument:
 
     def apply(self, change: types.TextDocumentContentChangeEvent, encoding: str) -> None:
         if isinstance(change, types.TextDocumentContentChangeWholeDocument):
-            self._lines, self._text = split_lines(change.text), change.text
+            self._lines, self._text = all_lines(change.text), change.text
         else:
             replace(self._lines, change.range, change.text, encoding)
             self._text = None
 
 
-def split_lines(text: str) -> list[str]:
+def all_lines(text: str) -> list[str]:
     """The lines of a text with their endings; the last one has none and may be empty."""
-    lines = io.StringIO(text, newline="").readlines()
+    lines = lines_with_ends(text)
     if not lines or lines[-1].endswith(("\n", "\r")):
         lines.append("")
     return lines
@@ -117,7 +117,7 @@ def replace(lines: list[str], span: types.Range, text: str, encoding: str) -> No
     if not head and first > 0 and lines[first - 1].endswith("\r"):  # a \n that follows now belongs to that line's end
         first -= 1
         head = lines[first]
-    replacement = split_lines(f"{head}{text}{tail}")
+    replacement = all_lines(f"{head}{text}{tail}")
     if last + 1 < len(lines):
         replacement.pop()  # the empty piece after the ending of the last line
     lines[first : last + 1] = replacement

@@ -5,7 +5,8 @@ Holds the one state of the server beyond documents and jobs: its options and its
 
 import importlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,14 +17,25 @@ from lsprotocol import types
 from pygls.capabilities import get_capability
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcRequestCancelled
 
-from agent_lsp.lsp.diagnostics import DiagnosticBoard, SettingsDiagnostics, ValidationDiagnostics, is_settings_file
+from agent_lsp.lsp.code_actions import code_actions
+from agent_lsp.lsp.diagnostics import (
+    ApprovalDiagnostics,
+    Block,
+    BlockDiagnostics,
+    DiagnosticBoard,
+    SettingsDiagnostics,
+    ValidationDiagnostics,
+    is_settings_file,
+)
 from agent_lsp.lsp.documents import path_of
 from agent_lsp.lsp.progress import work_done_progress
 from agent_lsp.lsp.server import AgentServer
 from agent_lsp.lsp.validation import ValidationFront
+from agent_lsp.workspace import Place
 
 if TYPE_CHECKING:
     from agent_lsp.agent.events import AgentEvent, TurnFinished, ValidationReport
+    from agent_lsp.lsp.approvals import PendingApproval
     from agent_lsp.lsp.jobs import Job
     from agent_lsp.lsp.prompts import Conversations, Turn
     from agent_lsp.session.session import Session
@@ -49,9 +61,11 @@ class Front:
         self._preparing: Job[None] | None = None
         self._arriving: set[anyio.CancelScope] = set()
         self._shown: set[str] = set()
-        board = DiagnosticBoard(server)
-        self._diagnostics = SettingsDiagnostics(server, board)
-        self.validation = ValidationFront(server, self, ValidationDiagnostics(board))
+        self._board = DiagnosticBoard(server)
+        self._diagnostics = SettingsDiagnostics(server, self._board)
+        self._approvals = ApprovalDiagnostics(server, self._board)
+        self._blocks = BlockDiagnostics(self._board)
+        self.validation = ValidationFront(server, self, ValidationDiagnostics(self._board))
         self._conversations: Conversations | None = None
 
     # Settings
@@ -134,12 +148,31 @@ class Front:
                 root=self.root,
                 client=self,
                 screen=screen,
-                approver=EditorApprover(screen),
+                approver=EditorApprover(screen, changed=self._show_waiting),
                 documents=self._server.documents,
                 settings=self._editor_layers,
                 events=self._events,
             )
         return self._conversations
+
+    def close(self) -> None:
+        """The server ends: nothing of ours may stay in the editor."""
+        self._board.clear()
+
+    def _show_waiting(self) -> None:
+        self._approvals.show(self._waiting())
+
+    def _waiting(self) -> "Sequence[PendingApproval]":
+        return () if self._conversations is None else self._conversations.approver.pending
+
+    def code_actions(self, params: types.CodeActionParams) -> list[types.CodeAction]:
+        """``textDocument/codeAction``"""
+        blocks = self._blocks.at(params.text_document.uri)
+        return code_actions(self._server, params, waiting=self._waiting(), blocks=blocks)
+
+    async def content(self, params: types.TextDocumentContentParams) -> types.TextDocumentContentResult:
+        """``workspace/textDocumentContent``: a text that was shown."""
+        return types.TextDocumentContentResult(text=(await self.talk()).screen.content(params.uri))
 
     async def _turn(self, arguments: object) -> "Turn":
         """The turn that a request asks for; a cancel meanwhile finds it here."""
@@ -183,6 +216,7 @@ class Front:
             def show(event: "AgentEvent") -> None:
                 follow(event)
                 if isinstance(event, TurnStarted):
+                    self._blocks.dismiss()
                     self._tell_problems(turn.session)
                     self.check_settings()
                     self._show_transcript(talk, turn.session)
@@ -228,6 +262,9 @@ class Front:
 
     def warn(self, message: str) -> None:
         self._server.window_show_message(types.ShowMessageParams(type=types.MessageType.Warning, message=message))
+
+    def blocked(self, path: Path, message: str, place: Place | None) -> None:
+        self._blocks.add(self._server.documents.uri(path), Block(message=message, place=place))
 
     def file_changed(self, path: Path) -> None:
         self.validation.document_changed(path.as_uri())
@@ -286,17 +323,18 @@ class Front:
 
     def list_approvals(self, _arguments: object) -> list[dict[str, Any]]:
         """``agent.approvals.list``"""
-        waiting = () if self._conversations is None else self._conversations.approver.pending
         return [
             {
-                "id": request.id,
-                "tool": request.action.tool,
-                "target": request.target,
-                "reason": request.reason,
-                "rule": request.rule,
-                "diff": None if request.change is None else request.change.diff(),
+                "id": entry.request.id,
+                "tool": entry.request.action.tool,
+                "target": entry.request.target,
+                "reason": entry.request.reason,
+                "rule": entry.request.rule,
+                "diff": None if entry.request.change is None else entry.request.change.diff(),
+                "hunks": len(entry.hunks),
+                "decided": {str(number): taken for number, taken in entry.decided.items()},
             }
-            for request in waiting
+            for entry in self._waiting()
         ]
 
     async def answer_approval(self, arguments: object) -> dict[str, bool]:
@@ -305,7 +343,27 @@ class Front:
         from agent_lsp.lsp.wire import AnswerParams, read
 
         params = read(AnswerParams, arguments)
-        return {"answered": talk.approver.answer(params.id, params.reply())}
+        with _bad_params():
+            return {"answered": talk.approver.answer(params.id, params.reply())}
+
+    async def decide_part(self, arguments: object) -> dict[str, bool]:
+        """``agent.approvals.part``: take one part of a change, or leave it out; the last one answers."""
+        talk = await self.talk()
+        from agent_lsp.lsp.wire import PartParams, read
+
+        params = read(PartParams, arguments)
+        with _bad_params():
+            return {"answered": talk.approver.decide(params.id, params.hunk, taken=params.decision == "allow")}
+
+    async def show_approval(self, arguments: object) -> dict[str, bool]:
+        """``agent.approvals.show``: open what would change, as a diff or one of its sides."""
+        talk = await self.talk()
+        from agent_lsp.lsp.wire import ShowParams, read
+
+        params = read(ShowParams, arguments)
+        show = partial(talk.approver.show, params.id, params.side)
+        self._server.start_job(show, "show change")  # some editors wait for the command before they open anything
+        return {"shown": talk.approver.find(params.id) is not None}
 
     async def answer_oldest(self, decision: str, arguments: object) -> dict[str, bool]:
         """``agent.approvals.allow`` and ``.deny``: for editors that cannot pass arguments (Helix)."""
@@ -316,6 +374,24 @@ class Front:
         talk = await self.talk()
         return await anyio.to_thread.run_sync(talk.hooks)
 
+    async def open_hook(self, arguments: object) -> dict[str, bool]:
+        """``agent.hooks.open``: take the user to where a hook is set."""
+        talk = await self.talk()
+        from agent_lsp.lsp.wire import PlaceParams, read
+
+        params = read(PlaceParams, arguments)
+        path = Path(params.source)
+        if not is_settings_file(path) or not path.is_absolute():
+            raise JsonRpcInvalidParams("Invalid params: source is not a settings file")
+        position = types.Position(max(params.line - 1, 0), max(params.column - 1, 0))
+        self._server.start_job(partial(talk.screen.show_place, path.as_uri(), position), "open hook")
+        return {"shown": True}
+
+    def dismiss_block(self, arguments: object) -> dict[str, bool]:
+        """``agent.hooks.dismiss``: take away what a hook left at a file, or all of it."""
+        self._blocks.dismiss(_optional_text(arguments, "uri"))
+        return {"dismissed": True}
+
     async def trust(self, arguments: object) -> dict[str, Any]:
         """``agent.trust``: what the workspace would execute or widen, and the decision about it."""
         decision = _optional_text(arguments, "decision")
@@ -324,6 +400,14 @@ class Front:
         if decision == "grant":
             talk.approver.withdraw("trust")  # whoever asked looks again at what is trusted now
         return answer
+
+
+@contextmanager
+def _bad_params() -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise JsonRpcInvalidParams(f"Invalid params: {error}") from error
 
 
 def _optional_text(arguments: object, key: str) -> str | None:

@@ -39,7 +39,7 @@ from agent_lsp.session.directories import state_directory
 from agent_lsp.session.inspect import list_hooks
 from agent_lsp.session.session import PermissionMode, Session, Subscriber
 from agent_lsp.session.trust import TrustItem, workspace_trust
-from agent_lsp.workspace import Documents
+from agent_lsp.workspace import Documents, Place
 
 _log = logging.getLogger(__name__)
 
@@ -61,6 +61,10 @@ class Client(Protocol):
 
     def file_changed(self, path: Path) -> None:
         """The agent wrote a file."""
+        ...
+
+    def blocked(self, path: Path, message: str, place: Place | None) -> None:
+        """A hook, which is set at a place, kept the agent from a file."""
         ...
 
     def validating(self) -> None:
@@ -189,7 +193,11 @@ class Conversations:
                 self.approver.timeout = permissions.approval_timeout
                 self.approver.guard = permissions.answer_guard_ms / 1000
             case HookActed(action="deny", tool=str(tool)):
-                self._client.warn(f"PreToolUse blocked {tool}: {event.reason}")
+                message = f"PreToolUse blocked {tool}: {event.reason}"
+                self._client.warn(message)
+                place = next((hook.place for hook in session.hooks.runner.hooks if hook.name == event.fired_by), None)
+                for path in event.paths:
+                    self._client.blocked(self._root / path, message, place)
             case ConfiguredHookRan() if event.message:
                 self._client.warn(f"{event.name}: {event.message}")
             case ConfiguredHookRan(decision="failed" | "skipped"):

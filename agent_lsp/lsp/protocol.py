@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cattrs import Converter
 from lsprotocol import types
+from pygls.capabilities import get_capability
 from pygls.exceptions import JsonRpcInvalidParams
 
 from agent_lsp.lsp.documents import file_name
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 SHUTDOWN_LIMIT = 1.5
 """Seconds that running work gets to end in, once it is cancelled."""
+
+SCHEME = "agent-lsp"
+"""Of the URIs under which clients ask us for texts."""
 
 _REQUIRED: Mapping[str, Any] = MappingProxyType({"processId": None, "capabilities": {}})
 
@@ -61,6 +65,10 @@ class AgentProtocol(RpcProtocol):
         except BaseException:
             self.stage = Stage.NEW
             raise
+        if get_capability(self._server.client_capabilities, "workspace.text_document_content"):
+            offered = result.capabilities.workspace or types.WorkspaceOptions()
+            offered.text_document_content = types.TextDocumentContentOptions(schemes=[SCHEME])  # pygls does not
+            result.capabilities.workspace = offered
         self.stage = Stage.RUNNING
         self._server.begin(result.capabilities)
         return result

@@ -93,7 +93,7 @@ class ValidationFront:
         message = f"Validation failed: {', '.join(report.failing)} [{session.id[:8]}]"
         title = await talk.screen.ask(message, (SHOW_OUTPUT, RUN_AGAIN, ASK_TO_FIX))
         if title == SHOW_OUTPUT:
-            await talk.screen.show_text("validation", talk.validation_output(session))
+            await talk.screen.show_text("validation.log", talk.validation_output(session))
         elif title == RUN_AGAIN:
             self.start(session)
         elif title == ASK_TO_FIX:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lsprotocol import types
 
-from agent_lsp.lsp.documents import EditorDocuments, file_name, path_of, split_lines
+from agent_lsp.lsp.documents import EditorDocuments, all_lines, file_name, path_of
 from agent_lsp.workspace import Document
 
 ENCODINGS = {"utf-8": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}
@@ -56,7 +56,7 @@ def test_edits_give_the_text_of_a_plain_model(text: str, encoding: str, data: st
         documents.change(types.VersionedTextDocumentIdentifier(uri="untitled:a", version=version), [edit])
         text = text[:start] + inserted + text[end:]
         assert text_of(documents) == text
-        assert documents._by_uri["untitled:a"]._lines == split_lines(text)
+        assert documents._by_uri["untitled:a"]._lines == all_lines(text)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_edits_give_the_text_of_a_plain_model(text: str, encoding: str, data: st
     ],
 )
 def test_lines_end_where_the_protocol_says(text: str, lines: list[str]) -> None:
-    assert split_lines(text) == lines
+    assert all_lines(text) == lines
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_odd_ranges_are_clamped(text: str, span: tuple[int, int, int, int], inse
     documents = opened(text)
     change(documents, span, inserted)
     assert text_of(documents) == expected
-    assert documents._by_uri["untitled:a"]._lines == split_lines(expected)
+    assert documents._by_uri["untitled:a"]._lines == all_lines(expected)
 
 
 def test_change_leaves_the_callers_positions_alone() -> None:
