@@ -53,6 +53,28 @@
     (wait-for-message "Agent: Still not done.")
     `(:allowed ,allowed :refused ,refused)))
 
+(defun answer-at (prompt ending &rest lines)
+  "Run a PROMPT, leave its question waiting, and answer it at LINES, until a message with the ENDING."
+  (agent-lsp-run prompt)
+  (wait-for-progress "waiting for your answer")
+  (wait-for "the lines that it is about" (= (length lines) (length (flymake-diagnostics))))
+  (let ((seen (diagnostics)))
+    (dolist (line lines)
+      (goto-char (point-min))
+      (forward-line (1- line))
+      (agent-lsp-actions))
+    (wait-for-message ending)
+    (wait-for "no diagnostic" (not (flymake-diagnostics)))
+    seen))
+
+(defun scenario-actions ()
+  (let* ((last (line-number-at-pos (1- (point-max))))
+         (parts (answer-at "fix it and raise the limit" "Agent: Fixed." 2 last))
+         (partly (buffer-string)))
+    `( :waiting [,parts ,(answer-at "raise it" "Agent: Raised." last)]
+       :partly ,partly
+       :whole ,(buffer-string))))
+
 (defun scenario-validation ()
   (let (red)
     (agent-lsp-trust)

@@ -92,6 +92,39 @@ function scenarios.questions()
   return { asked = asked, allowed = allowed, refused = refused }
 end
 
+function scenarios.actions()
+  local last = vim.api.nvim_buf_line_count(0)
+  local seen = {}
+
+  ---Run a prompt, leave its question waiting, and answer at the lines that it is about.
+  local function answer_at(prompt, ending, places)
+    local before = #asked
+    vim.cmd("Agent " .. prompt)
+    wait("a question, and the lines that it is about", function()
+      return #asked > before and #diagnostics() == #places
+    end)
+    table.insert(seen, diagnostics())
+    for _, place in ipairs(places) do
+      vim.api.nvim_win_set_cursor(0, { place.line, 0 })
+      answer(place.title)
+      vim.lsp.buf.code_action()
+      wait("the code actions", function()
+        return #answers == 0
+      end)
+    end
+    wait_for_message(ending)
+    wait("no diagnostic", function()
+      return #diagnostics() == 0
+    end)
+  end
+
+  local parts = { { line = 2, title = "Allow this part (1" }, { line = last, title = "Leave this part out (2" } }
+  answer_at("fix it and raise the limit", "Agent: Fixed.", parts)
+  local partly = text()
+  answer_at("raise it", "Agent: Raised.", { { line = last, title = "Allow edit_file: doubling.py" } })
+  return { asked = asked, waiting = seen, partly = partly, whole = text() }
+end
+
 function scenarios.validation()
   answer("Trust all of it")
   vim.cmd("AgentTrust")

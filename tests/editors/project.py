@@ -88,11 +88,17 @@ def with_failing_test(project: Project) -> None:
     (project.root / ".agent-lsp" / "settings.json").write_text(json.dumps(settings))
 
 
-def edit(old: str, new: str) -> tuple[str, str, str]:
-    """The call of the model that replaces a text in the source."""
-    arguments = {"path": "doubling.py", "edits": [{"old": old, "new": new}]}
+def edit(*replacements: tuple[str, str]) -> tuple[str, str, str]:
+    """The call of the model that replaces texts in the source."""
+    arguments = {"path": "doubling.py", "edits": [{"old": old, "new": new} for old, new in replacements]}
     return ("call_1", "edit_file", json.dumps(arguments))
 
 
-FIX = edit("number + 2", "number * 2")
-SPOIL = edit("number * 2", "number ** 2")
+FIX = edit(("number + 2", "number * 2"))
+SPOIL = edit(("number * 2", "number ** 2"))
+
+LIMIT = "\n" * 10 + "LIMIT = 1\n"
+"""A second place in the source, too far from the first to be shown with it."""
+RAISED = LIMIT.replace("1", "9")
+FIX_AND_RAISE = edit(("number + 2", "number * 2"), ("LIMIT = 1", "LIMIT = 9"))
+RAISE = edit(("LIMIT = 1", "LIMIT = 9"))

@@ -6,7 +6,20 @@ from typing import Any
 
 import pytest
 
-from tests.editors.project import EXAMPLES, FIX, RIGHT, SCENARIOS, SPOIL, Project, with_failing_test
+from tests.editors.project import (
+    EXAMPLES,
+    FIX,
+    FIX_AND_RAISE,
+    LIMIT,
+    RAISE,
+    RAISED,
+    RIGHT,
+    SCENARIOS,
+    SPOIL,
+    WRONG,
+    Project,
+    with_failing_test,
+)
 from tests.support.openai_server import End, OpenAIServer
 
 PROGRAM = shutil.which("emacs")
@@ -52,6 +65,26 @@ def test_question_is_shown_allowed_refused_and_left_waiting(project: Project, se
         "spoil it",
         "spoil it again",
     ]
+    server.assert_consumed()
+
+
+@pytest.mark.requirement("S6", "S4-ask")
+def test_what_waits_is_answered_by_code_actions_at_its_lines(project: Project, server: OpenAIServer) -> None:
+    project.source.write_text(WRONG + LIMIT)
+    server.reply_tool_calls(FIX_AND_RAISE)
+    server.reply_text("Fixed.")
+    server.reply_tool_calls(RAISE)
+    server.reply_text("Raised.")
+
+    answers = ["C-g", "Allow this part (1 of 2)", "Leave this part out (2 of 2)", "C-g", "Allow edit_file: doubling.py"]
+    seen = play(project, "actions", *answers)
+
+    assert seen["waiting"] == [[2, 13], [13]]
+    offered = [question["titles"] for question in seen["asked"] if question["prompt"] == "Action: "]
+    assert [titles[0] for titles in offered] == ["Show change"] * 3
+    assert all("Deny edit_file: doubling.py" in titles for titles in offered)
+    assert seen["partly"] == RIGHT + LIMIT
+    assert seen["whole"] == project.source.read_text() == RIGHT + RAISED
     server.assert_consumed()
 
 

