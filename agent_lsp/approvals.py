@@ -6,7 +6,6 @@ what was approved: the frozen arguments and, for edits, the file content that wa
 
 import enum
 import hashlib
-import io
 import json
 import re
 import unicodedata
@@ -16,7 +15,7 @@ from difflib import SequenceMatcher
 from typing import Protocol, TypeAlias
 
 from agent_lsp.messages import JsonObject, thaw
-from agent_lsp.workspace import Access, ResolvedPath
+from agent_lsp.workspace import Access, ResolvedPath, lines_with_ends
 
 
 class PermissionBehavior(enum.IntEnum):
@@ -120,11 +119,6 @@ class FileChange:
             for hunk in self.hunks()
         ]
         return "".join([head, *body])
-
-
-def lines_with_ends(text: str) -> list[str]:
-    """The lines of a text with their ends, which are LF, CRLF and CR alone, as editors and the protocol count them."""
-    return io.StringIO(text, newline="").readlines()
 
 
 def _span(lines: range) -> str:

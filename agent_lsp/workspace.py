@@ -5,6 +5,7 @@ if it lies in a root after resolving (F23). Tools get resolved paths, never the 
 """
 
 import enum
+import io
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -89,6 +90,11 @@ class Workspace:
 
     def _display(self, path: Path) -> str:
         return path.relative_to(self.root).as_posix() if self.root in (path, *path.parents) else path.as_posix()
+
+
+def lines_with_ends(text: str) -> list[str]:
+    """The lines of a text with their ends, which are LF, CRLF and CR alone, as editors and the protocol count them."""
+    return io.StringIO(text, newline="").readlines()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,8 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from lsprotocol import types
 
-from agent_lsp.approvals import lines_with_ends
-from agent_lsp.workspace import Document
+from agent_lsp.workspace import Document, lines_with_ends
 
 logger = logging.getLogger(__name__)
 

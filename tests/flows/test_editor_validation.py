@@ -116,7 +116,7 @@ async def test_validation_by_hand_offers_help_where_it_is_red(tmp_path: Path, se
             {
                 "textDocument": {"uri": uri},
                 "range": shown["diagnostics"][0]["range"],
-                "context": {"diagnostics": shown["diagnostics"], "only": ["refactor"]},
+                "context": {"diagnostics": shown["diagnostics"], "only": ["source"]},
             },
         )
         document = {"uri": uri, "languageId": "python", "version": 1, "text": TEST}
@@ -144,6 +144,7 @@ async def test_validation_by_hand_offers_help_where_it_is_red(tmp_path: Path, se
     assert [(action["title"].split(":")[0], action["command"]["command"]) for action in actions] == [
         ("Ask the agent to fix this", "agent.run"),
         ("Run validation again", "agent.validate"),
+        ("Ask the agent about the selection", "agent.run"),
     ]
     assert actions[0]["command"]["arguments"][0]["context"][0]["uri"] == uri
     assert others == []
