@@ -1,7 +1,7 @@
 ;;; emacs.el --- What a user does in Emacs, as scenarios for test_emacs.py  -*- lexical-binding: t -*-
 
 ;; Each scenario returns what the user saw.  Questions are answered by the lines of the standard input, as
-;; `completing-read' does without a terminal; the line C-g stands for that key.
+;; `completing-read' does without a terminal; a beginning of a choice is enough, and the line C-g stands for that key.
 
 (require 'cl-lib)
 (require 'json)
@@ -14,7 +14,7 @@
       (lambda (prompt choices &rest more)
         (push `(:prompt ,prompt :titles ,(vconcat (all-completions "" choices))) asked)
         (let ((answer (apply #'completing-read-default prompt choices more)))
-          (if (equal answer "C-g") (signal 'quit nil) answer))))
+          (if (equal answer "C-g") (signal 'quit nil) (or (car (all-completions answer choices)) answer)))))
 
 (defmacro wait-for (what &rest condition)
   "Let Emacs work until CONDITION holds; WHAT is told where it never does."
@@ -99,16 +99,35 @@
   (wait-for-progress "running shell")
   '(:running t))
 
-(defun scenario-eglot ()
-  "Eglot with a line in the init file, and nothing of ours."
-  (if (not (require 'eglot nil t))
-      '(:missing t)
+(defun connect-eglot ()
+  "Start Eglot with a line in the init file, and nothing of ours; return the server, or nil without Eglot."
+  (when (require 'eglot nil t)
     (add-to-list 'eglot-server-programs '(python-mode . ("agent-lsp" "serve")))
     (call-interactively #'eglot)
     (wait-for "a server" (eglot-current-server))
-    (eglot-execute-command (eglot-current-server) 'agent.run [(:prompt "fix this")])
-    (wait-for-message "Agent: Fixed.")
-    nil))
+    (flymake-start) ; which otherwise waits for the buffer to be displayed
+    (eglot-current-server)))
+
+(defun scenario-eglot ()
+  (let ((server (connect-eglot))
+        red)
+    (when server
+      (eglot-execute-command server 'agent.trust [])
+      (eglot-execute-command server 'agent.trust [(:decision "grant")])
+      (eglot-execute-command server 'agent.validate [])
+      (wait-for "a diagnostic" (flymake-diagnostics))
+      (wait-for "the question what to do" asked)
+      (setq red (diagnostics))
+      (goto-char (flymake-diagnostic-beg (car (flymake-diagnostics))))
+      (let ((last-nonmenu-event t)) ; a key, not the mouse
+        (call-interactively #'eglot-code-actions))
+      (wait-for-message "Agent: Fixed.")
+      (wait-for "no diagnostic" (not (flymake-diagnostics)))
+      (eglot-execute-command server 'agent.run [(:prompt "wait" :mode "bypass")])
+      (wait-for "the command" (file-exists-p "started"))
+      (eglot-execute-command server 'agent.cancel [])
+      (wait-for-message "Agent: cancelled"))
+    `(:connected ,(if server t :json-false) :red ,red)))
 
 (let ((seen (condition-case problem
                 (let ((seen (funcall (intern (concat "scenario-" (getenv "AGENT_TEST_SCENARIO"))))))

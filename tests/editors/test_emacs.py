@@ -76,7 +76,7 @@ def test_what_waits_is_answered_by_code_actions_at_its_lines(project: Project, s
     server.reply_tool_calls(RAISE)
     server.reply_text("Raised.")
 
-    answers = ["C-g", "Allow this part (1 of 2)", "Leave this part out (2 of 2)", "C-g", "Allow edit_file: doubling.py"]
+    answers = ["C-g", "Allow this part", "Leave this part out", "C-g", "Allow edit_file"]
     seen = play(project, "actions", *answers)
 
     assert seen["waiting"] == [[2, 13], [13]]
@@ -112,15 +112,19 @@ def test_cancel_stops_the_answer_and_quitting_stops_everything(project: Project,
     server.assert_consumed()
 
 
-@pytest.mark.requirement("S6", "S4-run", "S4-ask")
-def test_plain_eglot_runs_a_prompt_and_answers_a_question(project: Project, server: OpenAIServer) -> None:
+@pytest.mark.requirement("S6", "S4-run", "S4-ask", "S4-validation", "S4-cancel")
+def test_plain_eglot_shows_a_failing_test_has_it_mended_and_cancels(project: Project, server: OpenAIServer) -> None:
+    with_failing_test(project)
     server.reply_tool_calls(FIX)
     server.reply_text("Fixed.")
+    server.reply_tool_calls(("call_1", "shell", '{"command": "touch started; sleep 60"}'))
 
-    seen = play(project, "eglot", "Show change", "Allow", options=PACKAGES)
+    answers = ["Show output", "Ask the agent to fix this: ", "Show change", "Allow"]
+    seen = play(project, "eglot", *answers, file="test_double.py", options=PACKAGES)
 
-    if "missing" in seen:
+    if not seen["connected"]:
         pytest.skip("no Eglot in this Emacs (November 2026)")
-    assert [question["titles"][0] for question in seen["asked"]] == ["Show change"] * 2
+    assert seen["red"] == [5]
+    assert [question["titles"][0] for question in seen["asked"][2:]] == ["Show change"] * 2
     assert project.source.read_text() == RIGHT
     server.assert_consumed()
