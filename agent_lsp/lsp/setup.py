@@ -77,7 +77,10 @@ def _register_documents(server: AgentServer, front: Front) -> None:
     def did_change(params: types.DidChangeTextDocumentParams) -> None:
         front.document_changed(params.text_document.uri)
 
-    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=list(KINDS)))
+    @server.feature(
+        types.TEXT_DOCUMENT_CODE_ACTION,
+        types.CodeActionOptions(code_action_kinds=list(KINDS), resolve_provider=True),  # pygls does not set it
+    )
     def code_action(params: types.CodeActionParams) -> list[types.CodeAction]:
         return front.code_actions(params)
 
