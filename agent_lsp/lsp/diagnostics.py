@@ -107,18 +107,17 @@ class ValidationDiagnostics:
             )
         self._board.replace(_OWNER, dict(found))
 
-    def age(self, uri: str) -> bool:
-        """Mark a file's findings as older than its text; returns whether there were any."""
+    def age(self, uri: str) -> None:
+        """Mark a file's findings as older than its text."""
         found = self._board.of(_OWNER)
         current = [diagnostic for diagnostic in found.get(uri, []) if not diagnostic.message.startswith(_OLD)]
         if not current:
-            return False
+            return
         aged = [
             attrs.evolve(each, message=f"{_OLD}{each.message}", severity=types.DiagnosticSeverity.Information)
             for each in current
         ]
         self._board.replace(_OWNER, {**found, uri: aged})
-        return True
 
 
 def is_settings_file(path: Path | None) -> bool:
