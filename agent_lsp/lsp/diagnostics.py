@@ -115,18 +115,17 @@ class ValidationDiagnostics:
             )
         self._board.replace(VALIDATION, dict(found))
 
-    def age(self, uri: str) -> bool:
-        """Mark a file's findings as older than its text; returns whether there were any."""
+    def age(self, uri: str) -> None:
+        """Mark a file's findings as older than its text."""
         found = self._board.of(VALIDATION)
         current = [diagnostic for diagnostic in found.get(uri, []) if not diagnostic.message.startswith(_OLD)]
         if not current:
-            return False
+            return
         aged = [
             attrs.evolve(each, message=f"{_OLD}{each.message}", severity=types.DiagnosticSeverity.Information)
             for each in current
         ]
         self._board.replace(VALIDATION, {**found, uri: aged})
-        return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

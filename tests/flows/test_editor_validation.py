@@ -1,17 +1,20 @@
 """Validation as an editor meets it: a real pytest, diagnostics where it fails, the reminder, the fix, green."""
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+import anyio
+import anyio.to_thread
 import pytest
 
 from tests.flows.test_editor_hooks import diagnostics
 from tests.flows.test_language_server import Human, command, editor
-from tests.support.jsonrpc_client import ErrorReply
+from tests.support.jsonrpc_client import ErrorReply, ProcessClient
 from tests.support.openai_server import OpenAIServer
 
 PYTEST = {
@@ -177,6 +180,101 @@ async def test_validation_by_hand_needs_no_model_but_the_fix_does(tmp_path: Path
     assert (status["validation"], [session["model"] for session in status["sessions"]]) == ("red", [None])
     assert next(value["title"] for value in progress if value["kind"] == "begin") == "Agent: validation"
     assert next(value["message"] for value in progress if value["kind"] == "end") == "red"
+
+
+class Gate:
+    """A validator that waits for its result: a word, and whether that is good."""
+
+    def __init__(self, work: Path) -> None:
+        self._pipe = work.parent / "gate"
+        os.mkfifo(self._pipe)
+        command = f"read word <{self._pipe}; echo note.txt:1: $word; test $word = good"
+        self.entry = {"name": "gate", "command": command}
+
+    async def open(self) -> IO[str]:
+        """Wait until it runs; returns what takes the word."""
+        return await anyio.to_thread.run_sync(self._pipe.open, "w")
+
+
+async def state(client: ProcessClient) -> Any:
+    return (await command(client, "agent.status"))["validation"]
+
+
+async def ended(client: ProcessClient, status: str) -> None:
+    """Wait for the end of a progress that says so."""
+    await client.wait_for(
+        lambda m: m.get("method") == "$/progress" and m["params"]["value"] == {"kind": "end", "message": status}
+    )
+
+
+@pytest.mark.requirement("S4-validation", "S4-validate", "S4-status")
+async def test_status_tells_idle_running_red_stale_and_green(tmp_path: Path, server: OpenAIServer) -> None:
+    gate = Gate(tmp_path / "work")
+    work = project(tmp_path, validators=[gate.entry])
+    document = {"uri": (work / "new.txt").as_uri(), "languageId": "text", "version": 1, "text": ""}
+    elsewhere = document | {"uri": (tmp_path / "new.txt").as_uri()}
+
+    async def edit(document: dict[str, Any]) -> Any:
+        change = {"textDocument": {"uri": document["uri"], "version": 2}, "contentChanges": [{"text": "x"}]}
+        await client.notify("textDocument/didOpen", {"textDocument": document})
+        await client.notify("textDocument/didChange", change)
+        return await state(client)
+
+    async with editor(tmp_path, server) as client:
+        states = [await state(client)]
+        await command(client, "agent.trust")
+        await command(client, "agent.trust", {"decision": "grant"})
+        for word, status in (("bad", "red"), ("good", "green")):
+            started = await command(client, "agent.validate")
+            with await gate.open() as result:
+                twice = await command(client, "agent.validate")
+                states.append(await state(client))
+                result.write(f"{word}\n")
+            await ended(client, status)
+            states += [await state(client), await edit(elsewhere), await edit(document)]
+            assert (started, twice) == ({"started": True}, {"started": False})
+
+    assert states == ["idle", "running", "red", "red", "stale", "running", "green", "green", "stale"]
+
+
+@pytest.mark.requirement("S4-validation", "S4-cancel")
+async def test_cancelled_validation_is_idle_and_not_running_for_ever(tmp_path: Path, server: OpenAIServer) -> None:
+    gate = Gate(tmp_path / "work")
+    project(tmp_path, validators=[gate.entry])
+
+    async with editor(tmp_path, server) as client:
+        await command(client, "agent.trust")
+        await command(client, "agent.trust", {"decision": "grant"})
+        await command(client, "agent.validate")
+        begun = await client.wait_for(lambda m: m.get("params", {}).get("value", {}).get("kind") == "begin")
+        with await gate.open():
+            await client.notify("window/workDoneProgress/cancel", {"token": begun["params"]["token"]})
+            await ended(client, "cancelled")
+        after = await state(client)
+
+    assert after == "idle"
+
+
+@pytest.mark.requirement("S4-validation", "S4-validate")
+async def test_validation_without_validators_clears_what_the_last_one_found(
+    tmp_path: Path, server: OpenAIServer
+) -> None:
+    work = project(tmp_path)
+    (work / "doubling.py").write_text(WRONG)
+
+    async with editor(tmp_path, server) as client:
+        await command(client, "agent.trust")
+        await command(client, "agent.trust", {"decision": "grant"})
+        await command(client, "agent.validate")
+        await diagnostics(client, work / "test_double.py", some=True)
+        await ended(client, "red")
+        red = await state(client)
+        (work / ".agent-lsp" / "settings.json").write_text('{"validation": {"enabled": false}}')
+        await command(client, "agent.validate")
+        await diagnostics(client, work / "test_double.py", some=False)
+        after = await state(client)
+
+    assert (red, after) == ("red", "idle")
 
 
 @pytest.mark.requirement("B42", "F70", "S4-validation")
