@@ -58,6 +58,7 @@ class Front:
         """The settings of ``initializationOptions`` and of the editor's section, the weaker first."""
         self._events = self._documents = False
         self.root = Path.cwd()
+        self._folders: list[Path] = []
         self._preparing: Job[None] | None = None
         self._arriving: set[anyio.CancelScope] = set()
         self._shown: set[str] = set()
@@ -78,9 +79,22 @@ class Front:
             self._documents = options.get("documents") is True
             self._take_settings(0, options.get("settings"))
         folders = [folder.uri for folder in params.workspace_folders or ()]
-        roots = [path for uri in (*folders, params.root_uri) if uri and (path := path_of(uri)) is not None]
-        if roots:
-            self.root = roots[0]
+        self._take_folders(folders or [uri for uri in (params.root_uri,) if uri])
+
+    def change_folders(self, event: types.WorkspaceFoldersChangeEvent) -> None:
+        """Folders were added to the workspace or removed. The first is the root; without any it stays what it was."""
+        removed = {path_of(folder.uri) for folder in event.removed}
+        kept = [folder for folder in self._folders if folder not in removed]
+        self._take_folders([*(folder.as_uri() for folder in kept), *(folder.uri for folder in event.added)])
+
+    def _take_folders(self, uris: Sequence[str]) -> None:
+        """Replace the folders in the list that the sessions hold: they read it with their next prompt."""
+        self._folders[:] = dict.fromkeys(path for uri in uris if (path := path_of(uri)) is not None)
+        if self._folders:
+            self.root = self._folders[0]
+        if self._conversations is not None:
+            self._conversations.move(self.root)
+            self.check_settings()
 
     async def pull_settings(self) -> None:
         """Ask the editor for its section, if it can be asked."""
@@ -149,6 +163,7 @@ class Front:
             documents = EditedDocuments(self._server, by_request=self._documents, ask=screen.ask)
             self._conversations = Conversations(
                 root=self.root,
+                folders=self._folders,
                 client=self,
                 screen=screen,
                 approver=EditorApprover(screen, changed=self._show_waiting),
@@ -308,6 +323,7 @@ class Front:
         sessions = [] if talk is None else list(talk.sessions.values())
         return {
             "root": str(self.root),
+            "folders": list(map(str, self._folders)),
             "mode": None if talk is None else talk.current_mode(),
             "sessions": [
                 {

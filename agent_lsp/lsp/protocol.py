@@ -47,7 +47,7 @@ class AgentProtocol(RpcProtocol):
             types.TEXT_DOCUMENT_DID_CHANGE: self._did_change,
             types.TEXT_DOCUMENT_DID_SAVE: self._did_save,
             types.TEXT_DOCUMENT_DID_CLOSE: self._did_close,
-            types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: self.lsp_workspace__did_change_workspace_folders,
+            types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: self._did_change_folders,
             types.WORKSPACE_EXECUTE_COMMAND: self._execute_command,
             types.WINDOW_WORK_DONE_PROGRESS_CANCEL: self._cancel_progress,
         }
@@ -91,6 +91,10 @@ class AgentProtocol(RpcProtocol):
 
     def _exit(self, _params: None) -> None:
         self._server.stop(0 if self.stage is Stage.SHUT_DOWN else 1)
+
+    def _did_change_folders(self, params: types.DidChangeWorkspaceFoldersParams) -> Any:
+        """Without pygls' own list, which fails at a folder that it does not know."""
+        return self._registered(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, params)
 
     def _did_open(self, params: types.DidOpenTextDocumentParams) -> Any:
         self._server.documents.open(params.text_document)

@@ -51,6 +51,10 @@ def _register_life(server: AgentServer, front: Front) -> None:
         front.prepare()
         server.start_job(_preload, "preload")
 
+    @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+    def did_change_folders(params: types.DidChangeWorkspaceFoldersParams) -> None:
+        front.change_folders(params.event)
+
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     async def did_change_configuration(params: types.DidChangeConfigurationParams) -> None:
         await front.change_settings(params.settings)

@@ -45,12 +45,14 @@ class SessionOptions:
     """What a front decides; everything else comes from settings.
 
     ``model`` replaces the endpoint (demo, tests). ``hooks`` registers in-process hooks and needs a profile with that
-    capability. ``audit`` hears every permission verdict. ``editor_settings`` are the editor's layers, the weaker first,
-    read again at each prompt. ``user_directory`` holds the user's settings where it is not the platform's.
+    capability. ``audit`` hears every permission verdict. ``folders`` are the workspace's further ones and
+    ``editor_settings`` the editor's layers, the weaker first; both are read again at each prompt. ``user_directory``
+    holds the user's settings where it is not the platform's.
     """
 
     root: Path
     approver: Approver | None
+    folders: Sequence[Path] = ()
     level: int | None = None
     profile: Profile | None = None
     model: Model | None = None
@@ -101,7 +103,8 @@ def open_session(options: SessionOptions) -> Session:
 
     def configure(loaded: LoadedSettings) -> None:
         """Let settings hold for what lives as long as the session and needs no model."""
-        workspace.set_additional(map(Path, loaded.settings.permissions.additional_directories))
+        folders = [folder for folder in options.folders if folder.is_dir()]
+        workspace.set_additional([*folders, *map(Path, loaded.settings.permissions.additional_directories)])
         theirs = loaded.hooks if has_hooks else ()
         programs.configure(loaded, options.environ, lambda: models.get(loaded), hooks=theirs)
 
