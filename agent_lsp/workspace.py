@@ -99,23 +99,56 @@ def lines_with_ends(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """An open document's text. ``unsaved`` says that it differs from the file on disk."""
+    """An open document's text.
+
+    ``unsaved`` says that it differs from the file on disk, ``typed`` that this is the user's doing and not ours.
+    """
 
     text: str
     version: int
     unsaved: bool
+    typed: bool = False
+
+
+class Written(enum.Enum):
+    """What came of a write to an open document; of the last two, nothing."""
+
+    SAVED = enum.auto()
+    HELD = enum.auto()
+    """The editor has it, and has not saved it."""
+    STALE = enum.auto()
+    """The document is another by now."""
+    CANNOT = enum.auto()
+    """The editor takes no edits."""
 
 
 class Documents(Protocol):
     """What the editor holds in memory; unsaved text is what tools read (F34)."""
 
-    def get(self, path: Path) -> Document | None:
+    async def get(self, path: Path) -> Document | None:
         """The open document of a resolved path, or None where the editor has none."""
+        ...
+
+    async def write(self, path: ResolvedPath, document: Document, text: str) -> Written:
+        """Make the text of an open document another one, as one undo step, and save it where the editor can.
+
+        Raises ToolError where the editor does not do it.
+        """
+        ...
+
+    async def until_saved(self) -> tuple[str, ...]:
+        """Wait for the human to save what was written and is not saved; the names of what still is not."""
         ...
 
 
 class NoDocuments:
     """The Documents of a front without an editor."""
 
-    def get(self, path: Path) -> Document | None:
+    async def get(self, path: Path) -> Document | None:
         return None
+
+    async def write(self, path: ResolvedPath, document: Document, text: str) -> Written:
+        return Written.CANNOT
+
+    async def until_saved(self) -> tuple[str, ...]:
+        return ()

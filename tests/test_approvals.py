@@ -129,6 +129,6 @@ def test_part_of_a_change_knows_its_lines() -> None:
 
     assert [hunk.replaced for hunk in change.hunks()] == [range(3, 5), range(20, 20)]
     assert [(hunk.before, hunk.after) for hunk in change.hunks()] == [
-        (range(0, 8), range(0, 7)),
+        (range(8), range(7)),
         (range(17, 20), range(16, 20)),
     ]

@@ -12,8 +12,8 @@ from agent_lsp.approvals import visible
 from agent_lsp.cli.exit_codes import EXIT_FAILED, EXIT_OK
 from agent_lsp.cli.lines import one_line
 from agent_lsp.cli.terminal import LifecycleLog, TerminalApprover
-from agent_lsp.session.assemble import SessionOptions, open_validation
-from agent_lsp.session.validation import Validation
+from agent_lsp.session.assemble import SessionOptions, open_session
+from agent_lsp.session.session import Session
 
 
 def validate(options: argparse.Namespace) -> int:
@@ -27,11 +27,10 @@ def validate(options: argparse.Namespace) -> int:
             results.append(event)
 
     approver = TerminalApprover(sys.stdin, sys.stderr)
-    validation, _settings = open_validation(
-        SessionOptions(root=options.cwd, approver=approver, trusted=options.trust), hear
-    )
+    session = open_session(SessionOptions(root=options.cwd, approver=approver, trusted=options.trust))
+    session.subscribe(hear)
 
-    report = anyio.run(_run, validation)
+    report = anyio.run(_run, session)
     if isinstance(report, int):
         return 128 + report
     if options.json:
@@ -41,7 +40,7 @@ def validate(options: argparse.Namespace) -> int:
     return EXIT_OK if report.status in ("green", "none") else EXIT_FAILED
 
 
-async def _run(validation: Validation) -> ValidationReport | int:
+async def _run(session: Session) -> ValidationReport | int:
     """The report, or the signal that ended it; either way no validator is left running."""
     killed_by: int | None = None
 
@@ -56,7 +55,7 @@ async def _run(validation: Validation) -> ValidationReport | int:
     async with anyio.create_task_group() as group:
         if sys.platform != "win32":
             group.start_soon(heed_signals)
-        report = (await validation.run(1, 0, everything=True)).report
+        report = await session.validate()
         group.cancel_scope.cancel()
     return report if killed_by is None else killed_by
 

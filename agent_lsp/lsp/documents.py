@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import anyio
 from lsprotocol import types
 
 from agent_lsp.workspace import Document, lines_with_ends
@@ -22,13 +23,15 @@ LARGEST_COMPARED = 16 * 1024 * 1024
 """Bytes of a file above which a document just opened is taken to be unchanged, without reading the file."""
 
 _CODE_UNITS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2)}
+_LINE_END = re.compile(r"\r\n|\n|\r")
 _SURROGATE = re.compile("[\ud800-\udfff]")  # a lone one has no encoding; U+FFFD takes as many code units
 
 
 class EditorDocuments:
-    """What the editor holds in memory: the ``Documents`` of the language server."""
+    """What the editor holds in memory, as it told us."""
 
     def __init__(self) -> None:
+        self._changed = anyio.Event()
         self.position_encoding: str = types.PositionEncodingKind.Utf16
         self._by_uri: dict[str, _OpenDocument] = {}
 
@@ -45,10 +48,32 @@ class EditorDocuments:
     def _find(self, path: Path) -> "_OpenDocument | None":
         return next((document for document in reversed(self._by_uri.values()) if document.path == path), None)
 
+    async def next_change(self) -> None:
+        """Wait until some document was opened, changed, saved or closed."""
+        await self._changed.wait()
+
+    def _note_change(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    def note_ours(self, path: Path, text: str) -> None:
+        """A document has this text from us."""
+        if (document := self._find(path)) is not None:
+            document.ours = text
+
+    def unsaved_ours(self) -> tuple[Path, ...]:
+        """The documents that we changed and that are not saved since."""
+        return tuple(
+            document.path
+            for document in self._by_uri.values()
+            if document.path is not None and document.ours is not None and document.text != document.saved
+        )
+
     def open(self, item: types.TextDocumentItem) -> None:
         """Take a document that the editor has opened."""
         self._by_uri.pop(item.uri, None)
         self._by_uri[item.uri] = _OpenDocument(item)
+        self._note_change()
 
     def change(
         self,
@@ -63,15 +88,18 @@ class EditorDocuments:
         for change in changes:
             document.apply(change, self.position_encoding)
         document.version = identifier.version
+        self._note_change()
 
     def save(self, uri: str) -> None:
         """Note that the editor has written the document to disk as it is now."""
         if (document := self._by_uri.get(uri)) is not None:
-            document.saved = document.text
+            document.saved, document.ours = document.text, None
+            self._note_change()
 
     def close(self, uri: str) -> None:
         """Forget a document."""
         self._by_uri.pop(uri, None)
+        self._note_change()
 
 
 class _OpenDocument:
@@ -81,6 +109,7 @@ class _OpenDocument:
         self.version = item.version
         self._lines = all_lines(item.text)
         self._text: str | None = item.text
+        self.ours: str | None = None
         self.saved = item.text if self.path is None else _text_on_disk(self.path, item.text)
 
     @property
@@ -90,7 +119,9 @@ class _OpenDocument:
         return self._text
 
     def snapshot(self) -> Document:
-        return Document(text=self.text, version=self.version, unsaved=self.text != self.saved)
+        unsaved = self.text != self.saved
+        typed = unsaved and (self.ours is None or not same_text(self, self.ours))
+        return Document(text=self.text, version=self.version, unsaved=unsaved, typed=typed)
 
     def apply(self, change: types.TextDocumentContentChangeEvent, encoding: str) -> None:
         if isinstance(change, types.TextDocumentContentChangeWholeDocument):
@@ -187,3 +218,23 @@ def _text_on_disk(path: Path, text: str) -> str:
 
 def _same_line_ends(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def same_text(document: "Document | _OpenDocument | None", text: str) -> bool:
+    """Whether a document has a text, as far as editors keep it: some have one kind of line end, and one at the end."""
+    if document is None:
+        return False
+    one, other = (_same_line_ends(each).removesuffix("\n") for each in (document.text, text))
+    return one == other
+
+
+def with_line_ends_of(model: str, text: str) -> str:
+    """A text with the line end that another uses throughout; as it is where that uses several or none."""
+    kinds = set(_LINE_END.findall(model))
+    return _LINE_END.sub(kinds.pop(), text) if len(kinds) == 1 else text
+
+
+def document_of(path: Path, text: str, version: int) -> Document:
+    """A document that the editor holds and told nothing of."""
+    unsaved = text != _text_on_disk(path, text)
+    return Document(text=text, version=version, unsaved=unsaved, typed=unsaved)

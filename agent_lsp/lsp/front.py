@@ -56,7 +56,7 @@ class Front:
         self._options: Mapping[str, Any] = {}
         self._editor_layers: list[Mapping[str, Any]] = [{}, {}]
         """The settings of ``initializationOptions`` and of the editor's section, the weaker first."""
-        self._events = False
+        self._events = self._documents = False
         self.root = Path.cwd()
         self._preparing: Job[None] | None = None
         self._arriving: set[anyio.CancelScope] = set()
@@ -75,6 +75,7 @@ class Front:
         options = params.initialization_options
         if isinstance(options, Mapping):
             self._events = options.get("events") is True
+            self._documents = options.get("documents") is True
             self._take_settings(0, options.get("settings"))
         folders = [folder.uri for folder in params.workspace_folders or ()]
         roots = [path for uri in (*folders, params.root_uri) if uri and (path := path_of(uri)) is not None]
@@ -140,16 +141,18 @@ class Front:
         await self.prepare().settle()
         if self._conversations is None:
             from agent_lsp.lsp.approvals import EditorApprover
+            from agent_lsp.lsp.edits import EditedDocuments
             from agent_lsp.lsp.prompts import Conversations
             from agent_lsp.lsp.screen import EditorScreen
 
             screen = EditorScreen(self._server)
+            documents = EditedDocuments(self._server, by_request=self._documents, ask=screen.ask)
             self._conversations = Conversations(
                 root=self.root,
                 client=self,
                 screen=screen,
                 approver=EditorApprover(screen, changed=self._show_waiting),
-                documents=self._server.documents,
+                documents=documents,
                 settings=self._editor_layers,
                 events=self._events,
             )

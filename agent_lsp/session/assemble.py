@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_lsp.agent.agent import Agent
-from agent_lsp.agent.events import Emit, PermissionDecided
+from agent_lsp.agent.events import PermissionDecided
 from agent_lsp.agent.profiles import PRODUCT, Profile, profile, require_fixed
 from agent_lsp.agent.prompt import system_prompt
 from agent_lsp.agent.subagents import spawn_agent_tool
@@ -70,7 +70,10 @@ class SessionOptions:
 
 
 def open_session(options: SessionOptions) -> Session:
-    """Wire a session. Raises ConfigurationError before anything is built or run if it cannot work."""
+    """Wire a session. Raises ConfigurationError before anything is built or run if it cannot work.
+
+    A model is missed by the first prompt, not here: validation needs none.
+    """
     chosen = _checked_profile(options)
     trust = TrustEverything() if options.trusted else trust_store()
 
@@ -81,36 +84,42 @@ def open_session(options: SessionOptions) -> Session:
     events = EventStream()
     session_id = uuid.uuid4().hex
     approver = options.approver or _NoApprover()
-    programs = Programs(workspace.root, session_id, trust=trust, approver=approver, load=load, emit=events.emit)
+    programs = Programs(
+        workspace.root,
+        session_id,
+        trust=trust,
+        approver=approver,
+        load=load,
+        emit=events.emit,
+        documents=options.documents,
+    )
     configured = ConfiguredHooks(programs.runner, workspace.root)
     tools = ToolRegistry(_tools(chosen, TaskList(watcher=configured.watch_task), lambda: session.agent))
     models = _Models(options.model)
     validation = programs.validation if "validation" in chosen.capabilities and options.validate else None
+    has_hooks = "hooks" in chosen.capabilities
+
+    def configure(loaded: LoadedSettings) -> None:
+        """Let settings hold for what lives as long as the session and needs no model."""
+        workspace.set_additional(map(Path, loaded.settings.permissions.additional_directories))
+        theirs = loaded.hooks if has_hooks else ()
+        programs.configure(loaded, options.environ, lambda: models.get(loaded), hooks=theirs)
 
     def build(loaded: LoadedSettings) -> Agent:
-        """The agent that these settings describe; what lives as long as the session is shared."""
-        settings = loaded.settings
-        workspace.set_additional(map(Path, settings.permissions.additional_directories))
-        model = models.get(loaded)
-        has_hooks = "hooks" in chosen.capabilities
-        theirs = loaded.hooks if has_hooks else ()
-        environment = programs.configure(loaded, options.environ, lambda: model, hooks=theirs)
-        hooks = None
-        if has_hooks:
-            hooks = _hooks(options, loaded, policy, configured, validation)
+        """The agent that these settings describe."""
         return Agent(
-            model=model,
+            model=models.get(loaded),
             system=system_prompt(workspace),
             tools=tools,
             policy=policy,
             approver=approver,
             audit=options.audit or _silent,
-            hooks=hooks,
+            hooks=_hooks(options, loaded, policy, configured, validation) if has_hooks else None,
             workspace=workspace,
             emit=events.emit,
             documents=options.documents,
-            environment=environment,
-            max_turns=settings.agent.max_turns,
+            environment=programs.environment,
+            max_turns=loaded.settings.agent.max_turns,
         )
 
     session = Session(
@@ -121,21 +130,10 @@ def open_session(options: SessionOptions) -> Session:
         validation,
         loaded=loaded,
         load=load,
+        configure=configure,
         build=build,
     )
     return session
-
-
-def open_validation(options: SessionOptions, emit: Emit) -> tuple[Validation, LoadedSettings]:
-    """The validators of a workspace without a session, and the settings; a model is needed for prompt hooks alone."""
-    trust = TrustEverything() if options.trusted else trust_store()
-    load = _loader(options, trust)
-    loaded = load()
-    root = Workspace(options.root).root
-    approver = options.approver or _NoApprover()
-    programs = Programs(root, uuid.uuid4().hex, trust=trust, approver=approver, load=load, emit=emit)
-    programs.configure(loaded, options.environ, lambda: _Models(options.model).get(loaded), hooks=loaded.hooks)
-    return programs.validation, loaded
 
 
 def _loader(options: SessionOptions, trust: Trust) -> Callable[[], LoadedSettings]:

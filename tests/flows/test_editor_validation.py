@@ -11,6 +11,7 @@ import pytest
 
 from tests.flows.test_editor_hooks import diagnostics
 from tests.flows.test_language_server import Human, command, editor
+from tests.support.jsonrpc_client import ErrorReply
 from tests.support.openai_server import OpenAIServer
 
 PYTEST = {
@@ -150,6 +151,32 @@ async def test_validation_by_hand_offers_help_where_it_is_red(tmp_path: Path, se
     assert others == []
     assert aged["params"]["diagnostics"][0]["severity"] == 3
     assert status["validation"] == "stale"
+
+
+@pytest.mark.requirement("S4-validate", "S4-validation")
+async def test_validation_by_hand_needs_no_model_but_the_fix_does(tmp_path: Path, server: OpenAIServer) -> None:
+    work = project(tmp_path)
+    (work / "doubling.py").write_text(WRONG)
+    human = Human("Ask the agent to fix")
+
+    async with editor(tmp_path, server, human=human, variables={"AGENT_LSP_MODEL": ""}) as client:
+        await command(client, "agent.trust")
+        await command(client, "agent.trust", {"decision": "grant"})
+        started = await command(client, "agent.validate")
+        found = await diagnostics(client, work / "test_double.py", some=True)
+        told = await client.wait_for(lambda m: m.get("params", {}).get("type") == 1)
+        status = await command(client, "agent.status")
+        with pytest.raises(ErrorReply, match="No model is set; give --model NAME"):
+            await client.request("agent/prompt", {"prompt": "x"})
+        progress = [params["value"] for params in client.of_method("$/progress")]
+
+    assert started == {"started": True}
+    assert "assert 5 == 6" in found[0]["message"]
+    assert human.questions[0]["message"].startswith("Validation failed: pytest [")
+    assert told["params"]["message"].startswith("Agent: No model is set; ")
+    assert (status["validation"], [session["model"] for session in status["sessions"]]) == ("red", [None])
+    assert next(value["title"] for value in progress if value["kind"] == "begin") == "Agent: validation"
+    assert next(value["message"] for value in progress if value["kind"] == "end") == "red"
 
 
 @pytest.mark.requirement("B42", "F70", "S4-validation")

@@ -106,7 +106,7 @@ def test_full_change_replaces_the_text(tmp_path: Path) -> None:
     documents = opened("one", path.as_uri())
     whole = types.TextDocumentContentChangeWholeDocument(text="two\n")
     documents.change(types.VersionedTextDocumentIdentifier(uri=path.as_uri(), version=7), [whole])
-    assert documents.get(path) == Document(text="two\n", version=7, unsaved=True)
+    assert documents.get(path) == Document(text="two\n", version=7, unsaved=True, typed=True)
 
 
 def test_change_of_a_document_that_is_not_open_is_ignored() -> None:
@@ -134,7 +134,7 @@ def test_document_just_opened_is_unsaved_if_it_differs_from_its_file(
     path = tmp_path / "a"
     if on_disk is not None:
         path.write_bytes(on_disk)
-    assert opened(text, path.as_uri()).get(path) == Document(text=text, version=1, unsaved=unsaved)
+    assert opened(text, path.as_uri()).get(path) == Document(text=text, version=1, unsaved=unsaved, typed=unsaved)
 
 
 @pytest.mark.requirement("F34")
@@ -177,9 +177,9 @@ def test_same_file_opened_under_two_uris_stays_open_until_both_are_closed(tmp_pa
     first, second = path.as_uri(), path.as_uri().replace("%20", " ")
     documents = opened("one", first)
     documents.open(types.TextDocumentItem(uri=second, language_id="x", version=5, text="two"))
-    assert documents.get(path) == Document(text="two", version=5, unsaved=True)
+    assert documents.get(path) == Document(text="two", version=5, unsaved=True, typed=True)
     documents.close(second)
-    assert documents.get(path) == Document(text="one", version=1, unsaved=True)
+    assert documents.get(path) == Document(text="one", version=1, unsaved=True, typed=True)
 
 
 @pytest.mark.parametrize(

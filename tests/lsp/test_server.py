@@ -90,10 +90,10 @@ async def test_document_is_mirrored_in_the_encoding_agreed_on(encoding: str) -> 
         await client.notify(
             "textDocument/didChange", {"textDocument": {"uri": uri, "version": 2}, "contentChanges": changes}
         )
-        expected = {"text": "\U0001f600ab\n", "version": 2, "unsaved": True}
+        expected = {"text": "\U0001f600ab\n", "version": 2, "unsaved": True, "typed": True}
         assert await client.request("agent/document", {"uri": uri}) == expected
         await client.notify("textDocument/didSave", {"textDocument": {"uri": uri}})
-        assert await client.request("agent/document", {"uri": uri}) == expected | {"unsaved": False}
+        assert await client.request("agent/document", {"uri": uri}) == expected | {"unsaved": False, "typed": False}
         await client.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
         assert await client.request("agent/document", {"uri": uri}) is None
 
