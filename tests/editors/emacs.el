@@ -79,6 +79,18 @@
        :partly ,partly
        :whole ,(buffer-string))))
 
+(defun scenario-edit ()
+  (let (edited modified)
+    (save-excursion
+      (goto-char (point-max))
+      (insert "# typed\n"))
+    (agent-lsp-run "fix this")
+    (wait-for-message "Agent: Fixed.")
+    (setq edited (buffer-string)
+          modified (buffer-modified-p))
+    (undo)
+    `(:edited ,edited :modified ,(if modified t :json-false) :undone ,(buffer-string))))
+
 (defun scenario-validation ()
   (let (red)
     (agent-lsp-trust)

@@ -16,6 +16,7 @@ from tests.editors.project import (
     RIGHT,
     SCENARIOS,
     SPOIL,
+    TYPED,
     WRONG,
     Project,
     with_failing_test,
@@ -85,6 +86,19 @@ def test_what_waits_is_answered_by_code_actions_at_its_lines(project: Project, s
     assert all("Deny edit_file: doubling.py" in titles for titles in offered)
     assert seen["partly"] == RIGHT + LIMIT
     assert seen["whole"] == project.source.read_text() == RIGHT + RAISED
+    server.assert_consumed()
+
+
+@pytest.mark.requirement("S6", "F34", "S4-documents")
+def test_edit_joins_unsaved_text_is_saved_and_is_one_undo_step(project: Project, server: OpenAIServer) -> None:
+    server.reply_tool_calls(FIX)
+    server.reply_text("Fixed.")
+
+    seen = play(project, "edit", "Allow")
+
+    assert seen["edited"] == project.source.read_text() == RIGHT + TYPED
+    assert not seen["modified"]
+    assert seen["undone"] == WRONG + TYPED
     server.assert_consumed()
 
 
