@@ -35,6 +35,10 @@
 (defun diagnostics ()
   (vconcat (mapcar (lambda (each) (line-number-at-pos (flymake-diagnostic-beg each))) (flymake-diagnostics))))
 
+(defun press-undo ()
+  (undo-boundary) ; which Emacs sets after each command
+  (undo))
+
 (defun scenario-questions ()
   (let (allowed refused)
     (agent-lsp-run-region (line-beginning-position 2) (line-end-position 2) "fix this")
@@ -88,7 +92,7 @@
     (wait-for-message "Agent: Fixed.")
     (setq edited (buffer-string)
           modified (buffer-modified-p))
-    (undo)
+    (press-undo)
     `(:edited ,edited :modified ,(if modified t :json-false) :undone ,(buffer-string))))
 
 (defun scenario-validation ()
@@ -149,6 +153,17 @@ In Emacs 28, messages that come together with an awaited answer are left lying u
       (eglot-execute-command server 'agent.cancel [])
       (wait-for-message "Agent: cancelled"))
     `(:connected ,(if server t :json-false) :red ,red)))
+
+(defun scenario-eglot-edit ()
+  (let ((server (connect-eglot))
+        edited)
+    (when server
+      (run-with-timer 0 0.1 #'eglot--signal-textDocument/didChange) ; which Emacs does when it is idle
+      (eglot-execute-command server 'agent.run [(:prompt "fix this")])
+      (wait-for-message "Agent: Fixed.")
+      (setq edited (buffer-string))
+      (press-undo))
+    `(:connected ,(if server t :json-false) :edited ,edited :undone ,(buffer-string))))
 
 (let ((seen (condition-case problem
                 (let ((seen (funcall (intern (concat "scenario-" (getenv "AGENT_TEST_SCENARIO"))))))

@@ -142,3 +142,17 @@ def test_plain_eglot_shows_a_failing_test_has_it_mended_and_cancels(project: Pro
     assert [question["titles"][0] for question in seen["asked"][2:]] == ["Show change"] * 2
     assert project.source.read_text() == RIGHT
     server.assert_consumed()
+
+
+@pytest.mark.requirement("S6", "F34", "S4-documents")
+def test_plain_eglot_makes_an_edit_that_the_user_can_undo(project: Project, server: OpenAIServer) -> None:
+    server.reply_tool_calls(FIX)
+    server.reply_text("Fixed.")
+
+    seen = play(project, "eglot-edit", "Allow", "y", options=PACKAGES)
+
+    if not seen["connected"]:
+        pytest.skip("no Eglot in this Emacs (November 2026)")
+    assert (seen["edited"], seen["undone"]) == (RIGHT, WRONG)
+    assert project.source.read_text() == WRONG
+    server.assert_consumed()
