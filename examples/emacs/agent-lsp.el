@@ -101,12 +101,12 @@ A question to the user must not be asked where messages are received: while it w
     (jsonrpc-notify server :initialized (make-hash-table))
     server))
 
-(defun agent-lsp--execute (command &optional argument then)
-  "Ask the server to execute a COMMAND; THEN takes the result, later, in the same directory."
+(defun agent-lsp--call (method params then)
+  "Send a request; THEN takes the result, later, in the same directory.
+Emacs does not wait for it: messages that come together with an awaited answer are left lying until the next one comes."
   (let ((directory default-directory))
     (jsonrpc-async-request
-     (agent-lsp--server) :workspace/executeCommand
-     `(:command ,command :arguments ,(if argument (vector argument) []))
+     (agent-lsp--server) method params
      :timeout 60
      :success-fn (lambda (result)
                    (when then
@@ -114,6 +114,10 @@ A question to the user must not be asked where messages are received: while it w
                                              (let ((default-directory directory))
                                                (funcall then result))))))
      :error-fn (jsonrpc-lambda (&key message &allow-other-keys) (message "Agent: %s" message)))))
+
+(defun agent-lsp--execute (command &optional argument then)
+  "Ask the server to execute a COMMAND; THEN takes the result, as in `agent-lsp--call'."
+  (agent-lsp--call :workspace/executeCommand `(:command ,command :arguments ,(if argument (vector argument) [])) then))
 
 ;; Files and positions; a character is a code point, which is agreed on at the start
 
@@ -397,16 +401,18 @@ A question to the user must not be asked where messages are received: while it w
   (interactive)
   (let* ((line (1- (line-number-at-pos nil t)))
          (here (cl-remove-if-not (lambda (each) (= line (plist-get (plist-get (plist-get each :range) :start) :line)))
-                                 (gethash buffer-file-name agent-lsp--diagnostics)))
-         (actions (jsonrpc-request (agent-lsp--server) :textDocument/codeAction
-                                   `( :textDocument (:uri ,(agent-lsp--uri buffer-file-name))
-                                      :range ,(agent-lsp--range (line-beginning-position) (line-end-position))
-                                      :context (:diagnostics ,(vconcat here)))))
-         (titles (mapcar (lambda (action) (cons (plist-get action :title) (plist-get action :command))) actions))
-         (command (cdr (assoc (if titles (agent-lsp--choose "Action:" titles) (ignore (message "Agent: no action here")))
-                              titles))))
-    (when command
-      (agent-lsp--execute (plist-get command :command) (elt (plist-get command :arguments) 0)))))
+                                 (gethash buffer-file-name agent-lsp--diagnostics))))
+    (agent-lsp--call
+     :textDocument/codeAction
+     `( :textDocument (:uri ,(agent-lsp--uri buffer-file-name))
+        :range ,(agent-lsp--range (line-beginning-position) (line-end-position))
+        :context (:diagnostics ,(vconcat here)))
+     (lambda (actions)
+       (let* ((titles (mapcar (lambda (action) (cons (plist-get action :title) (plist-get action :command))) actions))
+              (title (if titles (agent-lsp--choose "Action:" titles) (ignore (message "Agent: no action here"))))
+              (command (cdr (assoc title titles))))
+         (when command
+           (agent-lsp--execute (plist-get command :command) (elt (plist-get command :arguments) 0))))))))
 
 (defun agent-lsp-shutdown ()
   "End the server of the current project."

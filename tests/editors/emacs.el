@@ -35,6 +35,10 @@
 (defun diagnostics ()
   (vconcat (mapcar (lambda (each) (line-number-at-pos (flymake-diagnostic-beg each))) (flymake-diagnostics))))
 
+(defun press-undo ()
+  (undo-boundary) ; which Emacs sets after each command
+  (undo))
+
 (defun scenario-questions ()
   (let (allowed refused)
     (agent-lsp-run-region (line-beginning-position 2) (line-end-position 2) "fix this")
@@ -55,14 +59,18 @@
 
 (defun answer-at (prompt ending &rest lines)
   "Run a PROMPT, leave its question waiting, and answer it at LINES, until a message with the ENDING."
-  (agent-lsp-run prompt)
-  (wait-for-progress "waiting for your answer")
-  (wait-for "the lines that it is about" (= (length lines) (length (flymake-diagnostics))))
-  (let ((seen (diagnostics)))
+  (let ((before (length asked))
+        seen)
+    (agent-lsp-run prompt)
+    (wait-for "the question" (> (length asked) before))
+    (wait-for "the lines that it is about" (= (length lines) (length (flymake-diagnostics))))
+    (setq seen (diagnostics))
     (dolist (line lines)
       (goto-char (point-min))
       (forward-line (1- line))
-      (agent-lsp-actions))
+      (setq before (length asked))
+      (agent-lsp-actions)
+      (wait-for "the actions" (> (length asked) before)))
     (wait-for-message ending)
     (wait-for "no diagnostic" (not (flymake-diagnostics)))
     seen))
@@ -74,6 +82,18 @@
     `( :waiting [,parts ,(answer-at "raise it" "Agent: Raised." last)]
        :partly ,partly
        :whole ,(buffer-string))))
+
+(defun scenario-edit ()
+  (let (edited modified)
+    (save-excursion
+      (goto-char (point-max))
+      (insert "# typed\n"))
+    (agent-lsp-run "fix this")
+    (wait-for-message "Agent: Fixed.")
+    (setq edited (buffer-string)
+          modified (buffer-modified-p))
+    (press-undo)
+    `(:edited ,edited :modified ,(if modified t :json-false) :undone ,(buffer-string))))
 
 (defun scenario-validation ()
   (let (red)
@@ -100,13 +120,18 @@
   '(:running t))
 
 (defun connect-eglot ()
-  "Start Eglot with a line in the init file, and nothing of ours; return the server, or nil without Eglot."
+  "Start Eglot with a line in the init file, and nothing of ours; return the server, or nil without Eglot.
+In Emacs 28, messages that come together with an awaited answer are left lying until the next one comes."
   (when (require 'eglot nil t)
     (add-to-list 'eglot-server-programs '(python-mode . ("agent-lsp" "serve")))
     (call-interactively #'eglot)
     (wait-for "a server" (eglot-current-server))
     (flymake-start) ; which otherwise waits for the buffer to be displayed
-    (eglot-current-server)))
+    (let ((server (eglot-current-server)))
+      (run-with-timer 0 0.1 (lambda ()
+                              (jsonrpc-async-request server :workspace/executeCommand '(:command "agent.status")
+                                                     :success-fn #'ignore)))
+      server)))
 
 (defun scenario-eglot ()
   (let ((server (connect-eglot))
@@ -128,6 +153,17 @@
       (eglot-execute-command server 'agent.cancel [])
       (wait-for-message "Agent: cancelled"))
     `(:connected ,(if server t :json-false) :red ,red)))
+
+(defun scenario-eglot-edit ()
+  (let ((server (connect-eglot))
+        edited)
+    (when server
+      (run-with-timer 0 0.1 #'eglot--signal-textDocument/didChange) ; which Emacs does when it is idle
+      (eglot-execute-command server 'agent.run [(:prompt "fix this")])
+      (wait-for-message "Agent: Fixed.")
+      (setq edited (buffer-string))
+      (press-undo))
+    `(:connected ,(if server t :json-false) :edited ,edited :undone ,(buffer-string))))
 
 (let ((seen (condition-case problem
                 (let ((seen (funcall (intern (concat "scenario-" (getenv "AGENT_TEST_SCENARIO"))))))

@@ -125,6 +125,16 @@ function scenarios.actions()
   return { asked = asked, waiting = seen, partly = partly, whole = text() }
 end
 
+function scenarios.edit()
+  vim.api.nvim_buf_set_lines(0, -1, -1, true, { "# typed" })
+  answer("Allow")
+  vim.cmd("Agent fix this")
+  wait_for_message("Agent: Fixed.")
+  local edited, modified = text(), vim.bo.modified
+  vim.cmd("undo")
+  return { edited = edited, modified = modified, undone = text() }
+end
+
 function scenarios.validation()
   answer("Trust all of it")
   vim.cmd("AgentTrust")

@@ -17,6 +17,8 @@ SCENARIOS = Path(__file__).parent
 
 WRONG = "def double(number):\n    return number + 2\n"
 RIGHT = "def double(number):\n    return number * 2\n"
+TYPED = "# typed\n"
+"""What the user adds at the end of the source, and has not saved."""
 TEST = "from doubling import double\n\n\ndef test_double_of_three():\n    assert double(3) == 6\n"
 PYTEST = {
     "name": "pytest",

@@ -16,6 +16,7 @@ from tests.editors.project import (
     RIGHT,
     SCENARIOS,
     SPOIL,
+    TYPED,
     WRONG,
     Project,
     with_failing_test,
@@ -88,6 +89,19 @@ def test_what_waits_is_answered_by_code_actions_at_its_lines(project: Project, s
     server.assert_consumed()
 
 
+@pytest.mark.requirement("S6", "F34", "S4-documents")
+def test_edit_joins_unsaved_text_is_saved_and_is_one_undo_step(project: Project, server: OpenAIServer) -> None:
+    server.reply_tool_calls(FIX)
+    server.reply_text("Fixed.")
+
+    seen = play(project, "edit", "Allow")
+
+    assert seen["edited"] == project.source.read_text() == RIGHT + TYPED
+    assert not seen["modified"]
+    assert seen["undone"] == WRONG + TYPED
+    server.assert_consumed()
+
+
 @pytest.mark.requirement("S6", "S4-validation", "S4-trust")
 def test_failing_test_is_seen_and_mended(project: Project, server: OpenAIServer) -> None:
     with_failing_test(project)
@@ -127,4 +141,18 @@ def test_plain_eglot_shows_a_failing_test_has_it_mended_and_cancels(project: Pro
     assert seen["red"] == [5]
     assert [question["titles"][0] for question in seen["asked"][2:]] == ["Show change"] * 2
     assert project.source.read_text() == RIGHT
+    server.assert_consumed()
+
+
+@pytest.mark.requirement("S6", "F34", "S4-documents")
+def test_plain_eglot_makes_an_edit_that_the_user_can_undo(project: Project, server: OpenAIServer) -> None:
+    server.reply_tool_calls(FIX)
+    server.reply_text("Fixed.")
+
+    seen = play(project, "eglot-edit", "Allow", "y", options=PACKAGES)
+
+    if not seen["connected"]:
+        pytest.skip("no Eglot in this Emacs (November 2026)")
+    assert (seen["edited"], seen["undone"]) == (RIGHT, WRONG)
+    assert project.source.read_text() == WRONG
     server.assert_consumed()

@@ -16,6 +16,7 @@ from tests.editors.project import (
     RIGHT,
     SCENARIOS,
     SPOIL,
+    TYPED,
     WRONG,
     Project,
     with_failing_test,
@@ -78,6 +79,19 @@ def test_what_waits_is_answered_by_code_actions_at_its_lines(project: Project, s
     assert [(titles[0], titles[-1]) for titles in offered] == [("Show change", "Deny edit_file: doubling.py")] * 3
     assert seen["partly"] == RIGHT + LIMIT
     assert seen["whole"] == project.source.read_text() == RIGHT + RAISED
+    server.assert_consumed()
+
+
+@pytest.mark.requirement("S6", "F34", "S4-documents")
+def test_edit_joins_unsaved_text_is_saved_and_is_one_undo_step(project: Project, server: OpenAIServer) -> None:
+    server.reply_tool_calls(FIX)
+    server.reply_text("Fixed.")
+
+    seen = play(project, "edit")
+
+    assert seen["edited"] == project.source.read_text() == RIGHT + TYPED
+    assert not seen["modified"]
+    assert seen["undone"] == WRONG + TYPED
     server.assert_consumed()
 
 
