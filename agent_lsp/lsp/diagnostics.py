@@ -115,10 +115,16 @@ class ValidationDiagnostics:
             )
         self._board.replace(VALIDATION, dict(found))
 
+    def has_fresh(self, uri: str) -> bool:
+        """Whether a file has findings that are not marked as old."""
+        return bool(self._fresh(uri))
+
+    def _fresh(self, uri: str) -> list[types.Diagnostic]:
+        return [each for each in self._board.of(VALIDATION).get(uri, []) if not each.message.startswith(_OLD)]
+
     def age(self, uri: str) -> None:
         """Mark a file's findings as older than its text."""
-        found = self._board.of(VALIDATION)
-        current = [diagnostic for diagnostic in found.get(uri, []) if not diagnostic.message.startswith(_OLD)]
+        found, current = self._board.of(VALIDATION), self._fresh(uri)
         if not current:
             return
         aged = [

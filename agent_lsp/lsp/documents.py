@@ -66,7 +66,7 @@ class EditorDocuments:
         return tuple(
             document.path
             for document in self._by_uri.values()
-            if document.path is not None and document.ours is not None and document.text != document.saved
+            if document.path is not None and document.ours is not None and document.is_unsaved()
         )
 
     def open(self, item: types.TextDocumentItem) -> None:
@@ -89,6 +89,11 @@ class EditorDocuments:
             document.apply(change, self.position_encoding)
         document.version = identifier.version
         self._note_change()
+
+    def is_unsaved(self, uri: str) -> bool:
+        """Whether a document differs from its file; one that is not open does not."""
+        document = self._by_uri.get(uri)
+        return document is not None and document.is_unsaved()
 
     def save(self, uri: str) -> None:
         """Note that the editor has written the document to disk as it is now."""
@@ -118,8 +123,16 @@ class _OpenDocument:
             self._text = "".join(self._lines)
         return self._text
 
+    def is_unsaved(self) -> bool:
+        """Whether the file on disk has another text; an editor that reads a changed file anew tells no save."""
+        if self.text != self.saved and self.path is not None:
+            on_disk = _read(self.path)
+            if on_disk is not None and _same_line_ends(on_disk) == _same_line_ends(self.text):
+                self.saved = self.text
+        return self.text != self.saved
+
     def snapshot(self) -> Document:
-        unsaved = self.text != self.saved
+        unsaved = self.is_unsaved()
         typed = unsaved and (self.ours is None or not same_text(self, self.ours))
         return Document(text=self.text, version=self.version, unsaved=unsaved, typed=typed)
 
@@ -205,15 +218,20 @@ def _text_on_disk(path: Path, text: str) -> str:
     Some editors read all line endings as one kind, and some drop a byte order mark: neither counts as a difference.
     A file that cannot be read as UTF-8 text tells nothing, and the text counts as saved.
     """
+    on_disk = _read(path)
+    if on_disk is None:
+        return text
+    return text if _same_line_ends(on_disk) == _same_line_ends(text) else on_disk
+
+
+def _read(path: Path) -> str | None:
+    """A file's text, empty where there is no file; None for one that is too large, or not UTF-8, or not readable."""
     try:
-        if path.stat().st_size > LARGEST_COMPARED:
-            return text
-        on_disk = path.read_bytes().decode("utf-8-sig")
+        return None if path.stat().st_size > LARGEST_COMPARED else path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
         return ""
     except (OSError, ValueError):
-        return text
-    return text if _same_line_ends(on_disk) == _same_line_ends(text) else on_disk
+        return None
 
 
 def _same_line_ends(text: str) -> str:

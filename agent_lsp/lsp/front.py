@@ -121,8 +121,9 @@ class Front:
             self._editor_layers[layer] = settings
 
     def document_changed(self, uri: str) -> None:
-        """A document was edited: what validators found in it may not be true any more."""
-        self.validation.document_changed(uri)
+        """A document was edited, not only read anew: what validators found in it may not be true any more."""
+        if self.validation.is_about(uri) and self._server.documents.is_unsaved(uri):
+            self.validation.outdate(uri)
 
     # Prompts
 
@@ -285,7 +286,7 @@ class Front:
         self._blocks.add(self._server.documents.uri(path), Block(message=message, place=place))
 
     def file_changed(self, path: Path) -> None:
-        self.validation.document_changed(path.as_uri())
+        self.validation.outdate(path.as_uri())
 
     def validating(self) -> None:
         self.validation.state = "running"

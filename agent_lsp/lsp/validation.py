@@ -49,7 +49,11 @@ class ValidationFront:
         self._prompts = prompts
         self._diagnostics = diagnostics
 
-    def document_changed(self, uri: str) -> None:
+    def is_about(self, uri: str) -> bool:
+        """Whether a change of a document would outdate anything; asked at every keystroke."""
+        return self.state in ("green", "red") or self._diagnostics.has_fresh(uri)
+
+    def outdate(self, uri: str) -> None:
         """What validators said of the workspace before this may not be true any more."""
         self._diagnostics.age(uri)
         path = path_of(uri)

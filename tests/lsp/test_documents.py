@@ -207,3 +207,20 @@ def test_uri_names_a_file(uri: str, windows: bool, name: str | None) -> None:
 
 def test_uri_with_nul_has_no_path() -> None:
     assert path_of("file:///a%00b") is None
+
+
+@pytest.mark.requirement("F34")
+@pytest.mark.parametrize(
+    ("on_disk", "unsaved"), [(b"two\n", False), (b"two\r\n", False), (b"2\n", True), (b"\xff", True)]
+)
+def test_file_that_the_editor_reads_anew_is_not_unsaved(tmp_path: Path, on_disk: bytes, unsaved: bool) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"one\n")
+    documents = opened("one\n", path.as_uri())
+    path.write_bytes(on_disk)
+    documents.change(
+        types.VersionedTextDocumentIdentifier(version=2, uri=path.as_uri()),
+        [types.TextDocumentContentChangeWholeDocument(text="two\n")],
+    )
+
+    assert documents.get(path) == Document(text="two\n", version=2, unsaved=unsaved, typed=unsaved)
