@@ -110,6 +110,27 @@ class Document:
     typed: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One diagnostic of some language server; ``line`` and ``column`` count from 1, columns in the editor's units."""
+
+    line: int
+    column: int
+    message: str
+    severity: str
+    source: str = ""
+    code: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileProblems:
+    """What is reported of a file; ``is_current`` says that its text is still the one that this is about."""
+
+    path: Path
+    problems: tuple[Problem, ...]
+    is_current: bool = True
+
+
 class Written(enum.Enum):
     """What came of a write to an open document; of the last two, nothing."""
 
@@ -140,6 +161,10 @@ class Documents(Protocol):
         """Wait for the human to save what was written and is not saved; the names of what still is not."""
         ...
 
+    async def problems(self, path: Path | None) -> tuple[FileProblems, ...]:
+        """What the editor's language servers report of a resolved path, or of all files."""
+        ...
+
 
 class NoDocuments:
     """The Documents of a front without an editor."""
@@ -151,4 +176,7 @@ class NoDocuments:
         return Written.CANNOT
 
     async def until_saved(self) -> tuple[str, ...]:
+        return ()
+
+    async def problems(self, path: Path | None) -> tuple[FileProblems, ...]:
         return ()

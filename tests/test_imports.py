@@ -54,6 +54,7 @@ def test_initialize_loads_what_it_needs_to_answer() -> None:
         "agent_lsp.lsp.jobs",
         "agent_lsp.lsp.jsonrpc",
         "agent_lsp.lsp.lenient",
+        "agent_lsp.lsp.problems",
         "agent_lsp.lsp.progress",
         "agent_lsp.lsp.protocol",
         "agent_lsp.lsp.rpc",

@@ -90,6 +90,11 @@ class EditorDocuments:
         document.version = identifier.version
         self._note_change()
 
+    def version(self, uri: str) -> int | None:
+        """The version of a document; None for one that is not open."""
+        document = self._by_uri.get(uri)
+        return None if document is None else document.version
+
     def is_unsaved(self, uri: str) -> bool:
         """Whether a document differs from its file; one that is not open does not."""
         document = self._by_uri.get(uri)

@@ -18,8 +18,9 @@ from pygls.exceptions import JsonRpcException, JsonRpcMethodNotFound
 
 from agent_lsp.errors import ToolError
 from agent_lsp.lsp.documents import code_units, document_of, same_text, with_line_ends_of
+from agent_lsp.lsp.problems import SeenProblems, read_problems
 from agent_lsp.lsp.server import AgentServer
-from agent_lsp.workspace import Document, ResolvedPath, Written, lines_with_ends
+from agent_lsp.workspace import Document, FileProblems, ResolvedPath, Written, lines_with_ends
 
 _log = logging.getLogger(__name__)
 
@@ -37,8 +38,8 @@ GO_ON = "Go on without saving"
 class EditedDocuments:
     """The ``Documents`` of the language server.
 
-    ``by_request`` says that the client takes ``agent/readDocument`` and ``agent/writeDocument``; ``ask`` shows a
-    message with actions.
+    ``by_request`` says that the client takes ``agent/readDocument`` and ``agent/writeDocument``, ``tells_problems``
+    that it takes ``agent/diagnostics``; of others ``seen`` holds what they sent. ``ask`` shows a message with actions.
     """
 
     def __init__(
@@ -46,11 +47,15 @@ class EditedDocuments:
         server: AgentServer,
         *,
         by_request: bool,
+        tells_problems: bool,
+        seen: SeenProblems,
         ask: Callable[[str, Sequence[str]], Awaitable[str | None]],
     ) -> None:
         self._server = server
         self._mirror = server.documents
         self._by_request = by_request
+        self._tells_problems = tells_problems
+        self._seen = seen
         self._ask_human = ask
         self._can_apply = bool(get_capability(server.client_capabilities, "workspace.apply_edit"))
 
@@ -96,6 +101,14 @@ class EditedDocuments:
                 group.cancel_scope.cancel()
         return self._unsaved()
 
+    async def problems(self, path: Path | None) -> tuple[FileProblems, ...]:
+        """What the editor's language servers report."""
+        if not self._tells_problems:
+            return self._seen.of(path)
+        params = {} if path is None else {"uri": self._mirror.uri(path)}
+        answer = await self._request("agent/diagnostics", params, READ_SECONDS)
+        return tuple(each for each in read_problems(answer, self._mirror) if path in (None, each.path))
+
     def _unsaved(self) -> tuple[str, ...]:
         return tuple(path.name for path in self._mirror.unsaved_ours())
 
@@ -127,7 +140,9 @@ class EditedDocuments:
             _log.warning("the client did not answer %s within %g s", method, seconds)
         except JsonRpcException as error:
             _log.warning("the client refused %s: %s", method, error)
-            self._by_request = error.code != JsonRpcMethodNotFound.CODE
+            if error.code == JsonRpcMethodNotFound.CODE:
+                self._tells_problems = self._tells_problems and method != "agent/diagnostics"
+                self._by_request = self._by_request and method == "agent/diagnostics"
         return None
 
     # By the protocol's request

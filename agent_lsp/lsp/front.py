@@ -28,6 +28,7 @@ from agent_lsp.lsp.diagnostics import (
     is_settings_file,
 )
 from agent_lsp.lsp.documents import path_of
+from agent_lsp.lsp.problems import SeenProblems
 from agent_lsp.lsp.progress import work_done_progress
 from agent_lsp.lsp.server import AgentServer
 from agent_lsp.lsp.validation import ValidationFront
@@ -56,7 +57,8 @@ class Front:
         self._options: Mapping[str, Any] = {}
         self._editor_layers: list[Mapping[str, Any]] = [{}, {}]
         """The settings of ``initializationOptions`` and of the editor's section, the weaker first."""
-        self._events = self._documents = False
+        self._events = self._documents = self._tells_problems = False
+        self._seen_problems = SeenProblems(server.documents)
         self.root = Path.cwd()
         self._folders: list[Path] = []
         self._preparing: Job[None] | None = None
@@ -77,6 +79,7 @@ class Front:
         if isinstance(options, Mapping):
             self._events = options.get("events") is True
             self._documents = options.get("documents") is True
+            self._tells_problems = options.get("diagnostics") is True
             self._take_settings(0, options.get("settings"))
         folders = [folder.uri for folder in params.workspace_folders or ()]
         self._take_folders(folders or [uri for uri in (params.root_uri,) if uri])
@@ -161,7 +164,13 @@ class Front:
             from agent_lsp.lsp.screen import EditorScreen
 
             screen = EditorScreen(self._server)
-            documents = EditedDocuments(self._server, by_request=self._documents, ask=screen.ask)
+            documents = EditedDocuments(
+                self._server,
+                by_request=self._documents,
+                tells_problems=self._tells_problems,
+                seen=self._seen_problems,
+                ask=screen.ask,
+            )
             self._conversations = Conversations(
                 root=self.root,
                 folders=self._folders,
@@ -186,6 +195,7 @@ class Front:
 
     def code_actions(self, params: types.CodeActionParams) -> list[types.CodeAction]:
         """``textDocument/codeAction``"""
+        self._seen_problems.note(params)
         blocks = self._blocks.at(params.text_document.uri)
         return code_actions(self._server, params, waiting=self._waiting(), blocks=blocks)
 

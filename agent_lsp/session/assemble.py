@@ -33,6 +33,7 @@ from agent_lsp.settings.load import LoadedSettings, load_settings
 from agent_lsp.settings.trust import TrustEverything
 from agent_lsp.tools.base import AnyTool, PreparedCall
 from agent_lsp.tools.builtin import BUILTIN_TOOLS
+from agent_lsp.tools.diagnostics import DIAGNOSTICS
 from agent_lsp.tools.registry import ToolRegistry
 from agent_lsp.tools.task import TaskList, task_tools
 from agent_lsp.workspace import Access, Documents, NoDocuments, Workspace
@@ -96,7 +97,9 @@ def open_session(options: SessionOptions) -> Session:
         documents=options.documents,
     )
     configured = ConfiguredHooks(programs.runner, workspace.root)
-    tools = ToolRegistry(_tools(chosen, TaskList(watcher=configured.watch_task), lambda: session.agent))
+    tasks = TaskList(watcher=configured.watch_task)
+    has_editor = not isinstance(options.documents, NoDocuments)
+    tools = ToolRegistry(_tools(chosen, tasks, lambda: session.agent, has_editor=has_editor))
     models = _Models(options.model)
     validation = programs.validation if "validation" in chosen.capabilities and options.validate else None
     has_hooks = "hooks" in chosen.capabilities
@@ -179,11 +182,13 @@ def _checked_profile(options: SessionOptions) -> Profile:
     return chosen
 
 
-def _tools(chosen: Profile, tasks: TaskList, agent: Callable[[], Agent]) -> Iterator[AnyTool]:
-    """The tools that a profile offers."""
+def _tools(chosen: Profile, tasks: TaskList, agent: Callable[[], Agent], *, has_editor: bool) -> Iterator[AnyTool]:
+    """The tools that a profile offers, and what only an editor can tell."""
     for tool in BUILTIN_TOOLS:
         if tool.name == "shell" or "files" in chosen.capabilities:
             yield tool
+    if has_editor:
+        yield DIAGNOSTICS
     if "subagents" in chosen.capabilities:
         yield from task_tools(tasks)
         yield spawn_agent_tool(agent)

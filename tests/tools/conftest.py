@@ -11,7 +11,7 @@ from agent_lsp.errors import ToolError
 from agent_lsp.messages import JsonValue, ToolResult
 from agent_lsp.tools.base import AnyTool, ToolContext
 from agent_lsp.tools.registry import parse_arguments
-from agent_lsp.workspace import Document, ResolvedPath, Workspace, Written
+from agent_lsp.workspace import Document, FileProblems, ResolvedPath, Workspace, Written
 
 Call: TypeAlias = Callable[..., Awaitable[ToolResult]]
 
@@ -21,6 +21,7 @@ class OpenDocuments:
 
     def __init__(self) -> None:
         self.written = Written.CANNOT
+        self.reported: list[FileProblems] = []
         self._open: dict[Path, Document] = {}
 
     def __setitem__(self, path: Path, document: Document) -> None:
@@ -40,6 +41,9 @@ class OpenDocuments:
 
     async def until_saved(self) -> tuple[str, ...]:
         return ()
+
+    async def problems(self, path: Path | None) -> tuple[FileProblems, ...]:
+        return tuple(report for report in self.reported if path in (None, report.path))
 
 
 @pytest.fixture
