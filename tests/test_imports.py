@@ -48,6 +48,7 @@ def test_initialize_loads_what_it_needs_to_answer() -> None:
         "agent_lsp.errors",
         "agent_lsp.lsp",
         "agent_lsp.lsp.code_actions",
+        "agent_lsp.lsp.code_lens",
         "agent_lsp.lsp.diagnostics",
         "agent_lsp.lsp.documents",
         "agent_lsp.lsp.front",

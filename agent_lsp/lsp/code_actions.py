@@ -141,18 +141,20 @@ def _fixes(params: types.CodeActionParams) -> Iterator[types.CodeAction]:
         ours = diagnostic.source == SOURCE and diagnostic.code == VALIDATION
         title = f"Ask the agent to fix{' this' if ours else ''}: {_first_line(diagnostic)[:60]}"
         prompt = f"Fix this problem and nothing else: {_described(diagnostic)}"
-        yield _action(title, "agent.run", _prompt(prompt, uri, diagnostic.range), diagnostics=[diagnostic])
+        yield _action(title, "agent.run", prompt_argument(prompt, uri, diagnostic.range), diagnostics=[diagnostic])
     if len(theirs) > 1:
         listed = "\n".join(f"- line {each.range.start.line + 1}: {_described(each)}" for each in theirs)
         prompt = f"Fix these problems and nothing else:\n{listed}"
-        yield _action(f"Ask the agent to fix all {len(theirs)} problems here", "agent.run", _prompt(prompt, uri, None))
+        yield _action(
+            f"Ask the agent to fix all {len(theirs)} problems here", "agent.run", prompt_argument(prompt, uri, None)
+        )
     if any(each.source == SOURCE and each.code == VALIDATION for each in theirs):
         yield _action("Run validation again", "agent.validate")
 
 
 def _questions(params: types.CodeActionParams) -> Iterator[types.CodeAction]:
     if params.range.start != params.range.end:
-        argument = _prompt(_ABOUT_SELECTION, params.text_document.uri, params.range)
+        argument = prompt_argument(_ABOUT_SELECTION, params.text_document.uri, params.range)
         yield _action("Ask the agent about the selection", "agent.run", argument, kind=REFACTOR)
 
 
@@ -168,7 +170,7 @@ def _described(diagnostic: types.Diagnostic) -> str:
     return f"{diagnostic.message} ({who})" if who else diagnostic.message
 
 
-def _prompt(text: str, uri: str, place: types.Range | None) -> dict[str, Any]:
+def prompt_argument(text: str, uri: str, place: types.Range | None) -> dict[str, Any]:
     """The argument of ``agent.run`` for a place."""
     if place is None:
         return {"prompt": text, "context": [{"uri": uri}]}

@@ -90,6 +90,11 @@ class EditorDocuments:
         document.version = identifier.version
         self._note_change()
 
+    def text(self, uri: str) -> str | None:
+        """The text of a document; None for one that is not open."""
+        document = self._by_uri.get(uri)
+        return None if document is None else document.text
+
     def version(self, uri: str) -> int | None:
         """The version of a document; None for one that is not open."""
         document = self._by_uri.get(uri)

@@ -18,7 +18,9 @@ from pygls.capabilities import get_capability
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcRequestCancelled
 
 from agent_lsp.lsp.code_actions import code_actions
+from agent_lsp.lsp.code_lens import code_lenses
 from agent_lsp.lsp.diagnostics import (
+    VALIDATION,
     ApprovalDiagnostics,
     Block,
     BlockDiagnostics,
@@ -80,6 +82,7 @@ class Front:
             self._events = options.get("events") is True
             self._documents = options.get("documents") is True
             self._tells_problems = options.get("diagnostics") is True
+            self._server.offers_code_lens = options.get("codeLens") is True
             self._take_settings(0, options.get("settings"))
         folders = [folder.uri for folder in params.workspace_folders or ()]
         self._take_folders(folders or [uri for uri in (params.root_uri,) if uri])
@@ -198,6 +201,11 @@ class Front:
         self._seen_problems.note(params)
         blocks = self._blocks.at(params.text_document.uri)
         return code_actions(self._server, params, waiting=self._waiting(), blocks=blocks)
+
+    def code_lenses(self, uri: str) -> list[types.CodeLens]:
+        """``textDocument/codeLens``"""
+        text = self._server.documents.text(uri)
+        return [] if text is None else code_lenses(uri, text, self._board.of(VALIDATION).get(uri, ()))
 
     async def content(self, params: types.TextDocumentContentParams) -> types.TextDocumentContentResult:
         """``workspace/textDocumentContent``: a text that was shown."""

@@ -69,6 +69,8 @@ class AgentProtocol(RpcProtocol):
             offered = result.capabilities.workspace or types.WorkspaceOptions()
             offered.text_document_content = types.TextDocumentContentOptions(schemes=[SCHEME])  # pygls does not
             result.capabilities.workspace = offered
+        if not self._server.offers_code_lens:
+            result.capabilities.code_lens_provider = None
         self.stage = Stage.RUNNING
         self._server.begin(result.capabilities)
         return result

@@ -92,6 +92,10 @@ def _register_documents(server: AgentServer, front: Front) -> None:
     def code_action_resolve(action: types.CodeAction) -> types.CodeAction:
         return resolve(action)
 
+    @server.feature(types.TEXT_DOCUMENT_CODE_LENS)
+    def code_lens(params: types.CodeLensParams) -> list[types.CodeLens]:
+        return front.code_lenses(params.text_document.uri)
+
     @server.feature(types.WORKSPACE_TEXT_DOCUMENT_CONTENT)
     async def text_document_content(params: types.TextDocumentContentParams) -> types.TextDocumentContentResult:
         return await front.content(params)
