@@ -311,6 +311,9 @@ class Front:
 
     def validated(self, session: "Session", report: "ValidationReport") -> None:
         self.validation.show(report)
+        can_refresh = get_capability(self._server.client_capabilities, "workspace.code_lens.refresh_support")
+        if self._server.offers_code_lens and can_refresh:
+            self._server.workspace_code_lens_refresh(None)
 
     # Commands
 
