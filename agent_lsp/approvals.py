@@ -4,17 +4,18 @@ Invariant: behaviours combine by ``max`` (deny > ask > allow > passthrough), and
 what was approved: the frozen arguments and, for edits, the file content that was shown (A40).
 """
 
-import difflib
 import enum
 import hashlib
 import json
 import re
 import unicodedata
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from typing import Protocol, TypeAlias
 
 from agent_lsp.messages import JsonObject, thaw
-from agent_lsp.workspace import Access, ResolvedPath
+from agent_lsp.workspace import Access, ResolvedPath, lines_with_ends
 
 
 class PermissionBehavior(enum.IntEnum):
@@ -39,6 +40,33 @@ class Action:
     command: str | None = None
 
 
+Operation: TypeAlias = tuple[str, int, int, int, int]
+"""One step from old lines to new ones, as ``difflib`` has it: what, old start and end, new start and end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hunk:
+    """A part of a change that can be taken alone, with its context. Lines count from 0, the end is excluded."""
+
+    operations: tuple[Operation, ...]
+
+    @property
+    def before(self) -> range:
+        """Its lines in the old text."""
+        return range(self.operations[0][1], self.operations[-1][2])
+
+    @property
+    def after(self) -> range:
+        """Its lines in the new text."""
+        return range(self.operations[0][3], self.operations[-1][4])
+
+    @property
+    def replaced(self) -> range:
+        """The old lines from the first to the last that does not stay; empty where lines are only added."""
+        changed = [operation for operation in self.operations if operation[0] != "equal"]
+        return range(changed[0][1], changed[-1][2])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileChange:
     """One file before and after a call, as text for people; None means that the file does not exist.
@@ -52,24 +80,66 @@ class FileChange:
     after: str | None
     before_digest: str
 
+    def hunks(self) -> tuple[Hunk, ...]:
+        """The parts of the change, in the order of the lines, as its diff shows them."""
+        if self.before == self.after:
+            return ()
+        matcher = SequenceMatcher(None, lines_with_ends(self.before or ""), lines_with_ends(self.after or ""))
+        return tuple(Hunk(operations=tuple(group)) for group in matcher.get_grouped_opcodes())
+
+    def only(self, hunks: Collection[int]) -> "FileChange":
+        """The change with only some of its parts, by their place in ``hunks()``; the others stay as they are."""
+        old, new = lines_with_ends(self.before or ""), lines_with_ends(self.after or "")
+        lines, done = list[str](), 0
+        for number, hunk in enumerate(self.hunks()):
+            if number in hunks:
+                lines += [*old[done : hunk.before.start], *new[hunk.after.start : hunk.after.stop]]
+                done = hunk.before.stop
+        return replace(self, after="".join([*lines, *old[done:]]))
+
     def diff(self) -> str:
         """The change as a unified diff, with characters that could mislead a reader made visible (F27).
 
-        A CR counts among them, unless every line ends in CRLF, before and after.
+        A CR counts among them, unless every line end is CRLF, before and after.
         """
-        before, after = self.before or "", self.after or ""
-        if {*_LINE_END.findall(before), *_LINE_END.findall(after)} == {"\r\n"}:
-            before, after = before.replace("\r\n", "\n"), after.replace("\r\n", "\n")
+        old, new = lines_with_ends(self.before or ""), lines_with_ends(self.after or "")
         name = visible(self.path.display)
-        names = (
-            "/dev/null" if self.before is None else f"a/{name}",
-            "/dev/null" if self.after is None else f"b/{name}",
+        head = (
+            f"--- {'/dev/null' if self.before is None else f'a/{name}'}\n"
+            f"+++ {'/dev/null' if self.after is None else f'b/{name}'}\n"
         )
-        if before == after == "" and self.before != self.after:
-            return f"--- {names[0]}\n+++ {names[1]}\n(empty file)\n"
-        old, new = (visible(text).splitlines(keepends=True) for text in (before, after))
-        lines = difflib.unified_diff(old, new, *names)
-        return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+        if self.before == self.after:
+            return ""
+        if not old and not new:
+            return f"{head}(empty file)\n"
+        crlf = {line[len(line.rstrip("\r\n")) :] for line in (*old, *new)} - {""} == {"\r\n"}
+        body = [
+            f"@@ -{_span(hunk.before)} +{_span(hunk.after)} @@\n"
+            + "".join(f"{sign}{_shown(line, crlf=crlf)}" for sign, line in _signed(hunk, old, new))
+            for hunk in self.hunks()
+        ]
+        return "".join([head, *body])
+
+
+def _span(lines: range) -> str:
+    """Lines as the head of a hunk counts them: from 1, and an empty span after the line before it."""
+    if len(lines) == 1:
+        return f"{lines.start + 1}"
+    return f"{lines.start + bool(lines)},{len(lines)}"
+
+
+def _signed(hunk: Hunk, old: list[str], new: list[str]) -> Iterator[tuple[str, str]]:
+    for kind, old_start, old_end, new_start, new_end in hunk.operations:
+        if kind == "equal":
+            yield from ((" ", line) for line in old[old_start:old_end])
+        else:
+            yield from (("-", line) for line in old[old_start:old_end])
+            yield from (("+", line) for line in new[new_start:new_end])
+
+
+def _shown(line: str, *, crlf: bool) -> str:
+    text = visible(line.removesuffix("\r\n") if crlf else line.removesuffix("\n"))
+    return f"{text}\n" if line.endswith(("\n", "\r")) else f"{text}\n\\ No newline at end of file\n"
 
 
 class Scope(enum.Enum):
@@ -107,11 +177,15 @@ class ApprovalRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalReply:
-    """The human's answer; ``feedback`` goes to the model with a refusal."""
+    """The human's answer; ``feedback`` goes to the model with a refusal.
+
+    ``hunks`` names the parts of the change that are allowed, by their place; None is all of it.
+    """
 
     allowed: bool
     scope: Scope = Scope.ONCE
     feedback: str = ""
+    hunks: tuple[int, ...] | None = None
 
 
 class Approver(Protocol):
@@ -142,7 +216,6 @@ def content_digest(content: bytes | None) -> str:
     return "missing" if content is None else hashlib.sha256(content).hexdigest()
 
 
-_LINE_END = re.compile(r"\r\n|\n|\r")
 _LONG_BLANK = re.compile(r"[ \t\u00a0]{60,}(?=\S)")
 
 

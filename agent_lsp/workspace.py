@@ -5,6 +5,7 @@ if it lies in a root after resolving (F23). Tools get resolved paths, never the 
 """
 
 import enum
+import io
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -91,25 +92,91 @@ class Workspace:
         return path.relative_to(self.root).as_posix() if self.root in (path, *path.parents) else path.as_posix()
 
 
+def lines_with_ends(text: str) -> list[str]:
+    """The lines of a text with their ends, which are LF, CRLF and CR alone, as editors and the protocol count them."""
+    return io.StringIO(text, newline="").readlines()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """An open document's text. ``unsaved`` says that it differs from the file on disk."""
+    """An open document's text.
+
+    ``unsaved`` says that it differs from the file on disk, ``typed`` that this is the user's doing and not ours.
+    """
 
     text: str
     version: int
     unsaved: bool
+    typed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One diagnostic of some language server; ``line`` and ``column`` count from 1, columns in the editor's units."""
+
+    line: int
+    column: int
+    message: str
+    severity: str
+    source: str = ""
+    code: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileProblems:
+    """What is reported of a file; ``is_current`` says that its text is still the one that this is about."""
+
+    path: Path
+    problems: tuple[Problem, ...]
+    is_current: bool = True
+
+
+class Written(enum.Enum):
+    """What came of a write to an open document; of the last two, nothing."""
+
+    SAVED = enum.auto()
+    HELD = enum.auto()
+    """The editor has it, and has not saved it."""
+    STALE = enum.auto()
+    """The document is another by now."""
+    CANNOT = enum.auto()
+    """The editor takes no edits."""
 
 
 class Documents(Protocol):
     """What the editor holds in memory; unsaved text is what tools read (F34)."""
 
-    def get(self, path: Path) -> Document | None:
+    async def get(self, path: Path) -> Document | None:
         """The open document of a resolved path, or None where the editor has none."""
+        ...
+
+    async def write(self, path: ResolvedPath, document: Document, text: str) -> Written:
+        """Make the text of an open document another one, as one undo step, and save it where the editor can.
+
+        Raises ToolError where the editor does not do it.
+        """
+        ...
+
+    async def until_saved(self) -> tuple[str, ...]:
+        """Wait for the human to save what was written and is not saved; the names of what still is not."""
+        ...
+
+    async def problems(self, path: Path | None) -> tuple[FileProblems, ...]:
+        """What the editor's language servers report of a resolved path, or of all files."""
         ...
 
 
 class NoDocuments:
     """The Documents of a front without an editor."""
 
-    def get(self, path: Path) -> Document | None:
+    async def get(self, path: Path) -> Document | None:
         return None
+
+    async def write(self, path: ResolvedPath, document: Document, text: str) -> Written:
+        return Written.CANNOT
+
+    async def until_saved(self) -> tuple[str, ...]:
+        return ()
+
+    async def problems(self, path: Path | None) -> tuple[FileProblems, ...]:
+        return ()

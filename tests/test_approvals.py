@@ -4,6 +4,8 @@ import itertools
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent_lsp.approvals import FileChange, PermissionBehavior, content_digest, digest, visible
 from agent_lsp.workspace import ResolvedPath
@@ -57,14 +59,14 @@ def test_diff_of_a_new_file_starts_from_nothing() -> None:
     ("before", "after", "shown"),
     [
         ("a\r\nb\r\n", "a\r\nc\r\n", "@@ -1,2 +1,2 @@\n a\n-b\n+c\n"),
-        ("a\r\n", "a\rb\r\n", "@@ -1 +1 @@\n-a\\u{d}\n+a\\u{d}b\\u{d}\n"),
+        ("a\r\n", "a\rb\r\n", "@@ -1 +1,2 @@\n-a\\u{d}\n+a\\u{d}\n+b\\u{d}\n"),
         ("a\r\n", "a\n", "@@ -1 +1 @@\n-a\\u{d}\n+a\n"),
         ("a\n", "a\r\n", "@@ -1 +1 @@\n-a\n+a\\u{d}\n"),
         ("a\r\nb\n", "a\r\nc\n", "@@ -1,2 +1,2 @@\n a\\u{d}\n-b\n+c\n"),
         (
             "a\r\nb",
             "a\r\nc\rd",
-            "@@ -1,2 +1,2 @@\n a\\u{d}\n-b\n\\ No newline at end of file\n+c\\u{d}d\n\\ No newline at end of file\n",
+            "@@ -1,2 +1,3 @@\n a\\u{d}\n-b\n\\ No newline at end of file\n+c\\u{d}\n+d\n\\ No newline at end of file\n",
         ),
         ("a", "b\r\n", "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n"),
     ],
@@ -98,3 +100,35 @@ def test_digest_binds_arguments_and_shown_change() -> None:
 
     assert len({*digests, digest({"x": 2}, None)}) == 5
     assert digest({"x": 1, "y": 2}, change) == digest({"y": 2, "x": 1}, change)
+
+
+_TEXTS = st.lists(st.sampled_from(["a\n", "b\n", "c\r\n", "d\r", "e"]), max_size=40).map("".join)
+
+
+@pytest.mark.requirement("S4-approvals")
+@given(before=_TEXTS, after=_TEXTS, data=st.data())
+def test_parts_of_a_change_add_up_to_it(before: str, after: str, data: st.DataObject) -> None:
+    change = FileChange(path=_PATH, before=before, after=after, before_digest="")
+    every = range(len(change.hunks()))
+    some = data.draw(st.sets(st.sampled_from(every))) if every else set()
+
+    part = change.only(some)
+    rest = FileChange(path=_PATH, before=part.after, after=after, before_digest="")
+
+    assert change.only(every).after == after
+    assert change.only(()).after == before
+    assert (part.after == after) is (some == set(every))
+    assert (part.after == before) is (not some)
+    assert rest.only(range(len(rest.hunks()))).after == after
+
+
+@pytest.mark.requirement("S4-approvals")
+def test_part_of_a_change_knows_its_lines() -> None:
+    old = "".join(f"{number}\n" for number in range(20))
+    change = FileChange(path=_PATH, before=old, after=old.replace("3\n4\n", "x\n", 1) + "end", before_digest="")
+
+    assert [hunk.replaced for hunk in change.hunks()] == [range(3, 5), range(20, 20)]
+    assert [(hunk.before, hunk.after) for hunk in change.hunks()] == [
+        (range(8), range(7)),
+        (range(17, 20), range(16, 20)),
+    ]

@@ -8,6 +8,7 @@ order, whatever happens (A54).
 """
 
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -49,12 +50,16 @@ class _Ended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Admitted:
-    """A call that may run: final arguments, the permit for them, what was judged, and the change that was shown."""
+    """A call that may run: final arguments, the permit for them, what was judged, and the change that was allowed.
+
+    ``refused`` is what of the change that was shown was not allowed.
+    """
 
     prepared: PreparedCall
     permit: Permit
     action: Action
     change: FileChange | None
+    refused: FileChange | None = None
 
 
 class ToolRound:
@@ -196,13 +201,24 @@ class ToolRound:
                 rule=self._agent.policy.rule_for(action),
             )
             reply = await self._put_to_human(request)
-            if not reply.allowed:
+            if not reply.allowed or reply.hunks == ():
                 return _denied(reply.feedback or "The user denied this call")
             change = await prepared.preview(self._context(prepared))
             if digest(prepared.arguments, change) == request.digest:
-                self._agent.policy.remember(action, reply.scope)
-                permit = Permit(call_id=prepared.call_id, digest=request.digest)
-                return _Admitted(prepared=prepared, permit=permit, action=action, change=change)
+                return self._allowed(prepared, action, change, reply)
+
+    def _allowed(
+        self, prepared: PreparedCall, action: Action, change: FileChange | None, reply: ApprovalReply
+    ) -> _Admitted:
+        """What a human's Allow admits: all that was shown, or the parts of it that were taken."""
+        refused = None
+        if change is not None and reply.hunks is not None:
+            whole, change = change, change.only(reply.hunks)
+            refused = replace(whole, before=change.after)
+        else:
+            self._agent.policy.remember(action, reply.scope)
+        permit = Permit(call_id=prepared.call_id, digest=digest(prepared.arguments, change))
+        return _Admitted(prepared=prepared, permit=permit, action=action, change=change, refused=refused)
 
     async def _put_to_human(self, request: ApprovalRequest) -> ApprovalReply:
         """Ask, and say so; a cancelled question is resolved too."""
@@ -224,7 +240,7 @@ class ToolRound:
         denial = await self._agent.hooks.check_guards(prepared)
         if denial is None:
             return admitted
-        self._agent.emit(acted("guard", denial, prepared))
+        self._agent.emit(acted("guard", denial, prepared, paths=self._paths(prepared)))
         return _Ended(result=ToolResult.error("hook_blocked", f"blocked by hook: {denial.reason}"), phase="guard")
 
     async def _execute(self, admitted: _Admitted) -> tuple[_Admitted, ToolResult]:
@@ -239,6 +255,9 @@ class ToolRound:
             if prepared.action(self._agent.workspace) != admitted.action:  # a link was put in the way (A40, F23)
                 raise ToolError("path_changed", "The path leads elsewhere than when the call was judged; try again")
             result = await prepared.run(replace(self._context(prepared), change=admitted.change))
+            if admitted.refused is not None:
+                note = f"{result.content}\nThe user allowed only a part of this change. Not made was:"
+                result = replace(result, content=f"{note}\n{admitted.refused.diff()}")
         except ToolError as error:
             result = ToolResult.error(error.code, error.message)
         except Exception as error:
@@ -287,7 +306,13 @@ class ToolRound:
         """Keep the hooks' context for after the results, and say what they did (A50, C7, C8)."""
         self._contexts.extend(outcome.result.additional_context)
         for action in outcome.actions:
-            self._agent.emit(acted(event.value, action, prepared))
+            self._agent.emit(acted(event.value, action, prepared, paths=self._paths(prepared)))
+
+    def _paths(self, prepared: PreparedCall) -> tuple[str, ...]:
+        """The files that a call names, as the workspace shows them."""
+        with suppress(ToolError):  # such a path is answered where the call is judged
+            return tuple(path.display for path in prepared.action(self._agent.workspace).paths)
+        return ()
 
     def _hook_failed(
         self,

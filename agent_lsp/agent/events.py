@@ -66,7 +66,7 @@ class HookReached:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookActed:
-    """A hook or guard changed the course of a call; never silent (C7, C8)."""
+    """A hook or guard changed the course of a call; never silent (C7, C8). ``paths`` are what the call is about."""
 
     phase: str
     tool: str | None
@@ -74,6 +74,7 @@ class HookActed:
     action: str
     fired_by: str
     reason: str = ""
+    paths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

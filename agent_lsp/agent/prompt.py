@@ -3,7 +3,7 @@
 from agent_lsp.workspace import Workspace
 
 _PROMPT = """\
-You are agent-lsp, a coding agent inside the user's editor. You work on the project in {root}.
+You are agent-lsp, a coding agent inside the user's editor. You work on the project in {root}.{further}
 
 - Look before you change: read the files and search the project. Paths are relative to that folder.
 - Make the smallest change that does what was asked, in the style of the code around it.
@@ -16,4 +16,6 @@ the same effect in another way; say what was refused, or find a way that respect
 
 def system_prompt(workspace: Workspace) -> str:
     """The system prompt for a session in this workspace."""
-    return _PROMPT.format(root=workspace.root)
+    others = ", ".join(map(str, workspace.roots[1:]))
+    further = f" These folders belong to the workspace too, by their whole paths: {others}." if others else ""
+    return _PROMPT.format(root=workspace.root, further=further)

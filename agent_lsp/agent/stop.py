@@ -23,7 +23,9 @@ async def run_lifecycle_hooks(hooks: HookRegistry | None, context: HookContext, 
     return outcome.result
 
 
-def acted(phase: str, action: HookAction, prepared: PreparedCall | None = None) -> HookActed:
+def acted(
+    phase: str, action: HookAction, prepared: PreparedCall | None = None, *, paths: tuple[str, ...] = ()
+) -> HookActed:
     """What one hook did, as an event."""
     return HookActed(
         phase=phase,
@@ -32,4 +34,5 @@ def acted(phase: str, action: HookAction, prepared: PreparedCall | None = None) 
         action=action.action,
         fired_by=action.hook,
         reason=action.reason,
+        paths=paths,
     )

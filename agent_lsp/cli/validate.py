@@ -6,14 +6,15 @@ import signal
 import sys
 
 import anyio
+from anyio.abc import TaskStatus
 
 from agent_lsp.agent.events import AgentEvent, ValidationReport, ValidatorFinished, to_json
 from agent_lsp.approvals import visible
 from agent_lsp.cli.exit_codes import EXIT_FAILED, EXIT_OK
 from agent_lsp.cli.lines import one_line
 from agent_lsp.cli.terminal import LifecycleLog, TerminalApprover
-from agent_lsp.session.assemble import SessionOptions, open_validation
-from agent_lsp.session.validation import Validation
+from agent_lsp.session.assemble import SessionOptions, open_session
+from agent_lsp.session.session import Session
 
 
 def validate(options: argparse.Namespace) -> int:
@@ -27,13 +28,14 @@ def validate(options: argparse.Namespace) -> int:
             results.append(event)
 
     approver = TerminalApprover(sys.stdin, sys.stderr)
-    validation, _settings = open_validation(
-        SessionOptions(root=options.cwd, approver=approver, trusted=options.trust), hear
-    )
+    session = open_session(SessionOptions(root=options.cwd, approver=approver, trusted=options.trust))
+    session.subscribe(hear)
 
-    report = anyio.run(_run, validation)
-    if isinstance(report, int):
-        return 128 + report
+    report, killed_by = anyio.run(_run, session)
+    if killed_by == signal.SIGINT:
+        raise KeyboardInterrupt
+    if killed_by is not None:
+        return 128 + killed_by
     if options.json:
         print(json.dumps({"report": to_json(report), "validators": to_json(results)}, ensure_ascii=False))
     else:
@@ -41,24 +43,26 @@ def validate(options: argparse.Namespace) -> int:
     return EXIT_OK if report.status in ("green", "none") else EXIT_FAILED
 
 
-async def _run(validation: Validation) -> ValidationReport | int:
-    """The report, or the signal that ended it; either way no validator is left running."""
+async def _run(session: Session) -> tuple[ValidationReport, int | None]:
+    """The report, and the signal that ended it early. No validator is left running, however often the signal comes."""
     killed_by: int | None = None
-
-    async def heed_signals() -> None:
-        nonlocal killed_by
-        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGHUP) as signals:
-            async for number in signals:
-                killed_by = number
-                group.cancel_scope.cancel()
-
     report = ValidationReport(status="none")
+
+    async def heed_signals(*, task_status: TaskStatus[None]) -> None:
+        nonlocal killed_by
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+            task_status.started()
+            async for number in signals:
+                killed_by = killed_by or number
+                work.cancel()
+
     async with anyio.create_task_group() as group:
-        if sys.platform != "win32":
-            group.start_soon(heed_signals)
-        report = (await validation.run(1, 0, everything=True)).report
+        with anyio.CancelScope() as work:
+            if sys.platform != "win32":
+                await group.start(heed_signals)
+            report = await session.validate()
         group.cancel_scope.cancel()
-    return report if killed_by is None else killed_by
+    return report, killed_by
 
 
 def _print(report: ValidationReport, results: list[ValidatorFinished]) -> None:

@@ -5,19 +5,23 @@ dismissed, unknown, too early or missing answer leaves the approval waiting for 
 times out, and a time-out denies (S4).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from functools import cached_property
+from typing import Literal, Protocol, TypeAlias
 
 import anyio
 
-from agent_lsp.approvals import ApprovalReply, ApprovalRequest, Scope
+from agent_lsp.approvals import ApprovalReply, ApprovalRequest, Hunk, Scope
 
 _MAX_QUESTIONS = 20  # a client that answers by itself must not keep us asking for ever
 ALLOW = "Allow"
 ALLOW_SESSION = "Allow in this session"
 DENY = "Deny"
 _HOW_ELSE = "Answer with the command agent.approvals.allow or agent.approvals.deny."
+
+Side: TypeAlias = Literal["diff", "before", "after"]
+"""What of a change is shown: its diff, the file as it is, or the file as it would be."""
 
 
 class Screen(Protocol):
@@ -35,13 +39,19 @@ class Screen(Protocol):
         ...
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class PendingApproval:
-    """An approval without an answer yet."""
+    """An approval without an answer yet. ``decided`` says of parts of its change whether they were taken."""
 
     request: ApprovalRequest
     answered: anyio.Event = field(default_factory=anyio.Event)
     reply: ApprovalReply | None = None
+    decided: dict[int, bool] = field(default_factory=dict)
+
+    @cached_property
+    def hunks(self) -> tuple[Hunk, ...]:
+        """The parts of the change."""
+        return () if self.request.change is None else self.request.change.hunks()
 
     def answer(self, reply: ApprovalReply) -> None:
         """Take the first answer; later ones change nothing."""
@@ -49,32 +59,75 @@ class PendingApproval:
             self.reply = reply
             self.answered.set()
 
+    def decide(self, hunk: int, *, taken: bool) -> None:
+        """Take one part or leave it out; when all are decided, that is the answer."""
+        self.decided[hunk] = taken
+        if len(self.decided) == len(self.hunks):
+            kept = tuple(sorted(number for number, taken in self.decided.items() if taken))
+            hunks = None if len(kept) == len(self.hunks) else kept
+            self.answer(ApprovalReply(allowed=bool(kept), hunks=hunks if kept else None))
+
 
 class EditorApprover:
     """The Approver of the language server; one for all of its sessions, because the human is one.
 
-    ``timeout`` and ``guard`` are in seconds.
+    ``timeout`` and ``guard`` are in seconds; ``changed`` hears when what waits is another than before.
     """
 
-    def __init__(self, screen: Screen, *, timeout: float = 600, guard: float = 0.4) -> None:
+    def __init__(
+        self,
+        screen: Screen,
+        *,
+        timeout: float = 600,
+        guard: float = 0.4,
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:
         self.timeout = timeout
         self.guard = guard
+        self._changed = changed
         self._screen = screen
         self._pending: dict[str, PendingApproval] = {}
         self._on_screen = anyio.Lock()
 
     @property
-    def pending(self) -> tuple[ApprovalRequest, ...]:
+    def pending(self) -> tuple[PendingApproval, ...]:
         """Approvals that wait for an answer, oldest first."""
-        return tuple(entry.request for entry in self._pending.values())
+        return tuple(entry for entry in self._pending.values() if not entry.answered.is_set())
+
+    def find(self, id_: str | None) -> PendingApproval | None:
+        """The approval with an id, the oldest where none is given; None where it does not wait any more."""
+        return next((entry for entry in self.pending if id_ in (None, entry.request.id)), None)
 
     def answer(self, id_: str | None, reply: ApprovalReply) -> bool:
-        """Answer one approval, the oldest where no id is given; returns whether one was waiting."""
-        entry = self._pending.get(id_) if id_ is not None else next(iter(self._pending.values()), None)
-        if entry is None or entry.answered.is_set():
+        """Answer one approval, the oldest where no id is given; returns whether one was waiting.
+
+        Raises ValueError for parts that the change does not have.
+        """
+        entry = self.find(id_)
+        if entry is None:
             return False
+        for hunk in reply.hunks or ():
+            _check_part(entry, hunk)
         entry.answer(reply)
         return True
+
+    def decide(self, id_: str, hunk: int, *, taken: bool) -> bool:
+        """Take one part of a change or leave it out; returns whether it was waiting. Raises ValueError."""
+        entry = self.find(id_)
+        if entry is None:
+            return False
+        _check_part(entry, hunk)
+        entry.decide(hunk, taken=taken)
+        self._changed()
+        return True
+
+    async def show(self, id_: str | None, side: Side = "diff") -> bool:
+        """Open what would change; returns whether there was something to open and the editor did."""
+        entry = self.find(id_)
+        text = None if entry is None else _side(entry.request, side)
+        if entry is None or text is None:
+            return False
+        return await self._screen.show_text(document_name(entry.request, side), text)
 
     def withdraw(self, source: str) -> None:
         """End every question that waits because of one source: it was answered in another way."""
@@ -85,6 +138,7 @@ class EditorApprover:
     async def ask(self, request: ApprovalRequest) -> ApprovalReply:
         entry = PendingApproval(request=request)
         self._pending[request.id] = entry
+        self._changed()
         try:
             with anyio.move_on_after(self.timeout):
                 async with anyio.create_task_group() as group:
@@ -93,6 +147,7 @@ class EditorApprover:
                     group.cancel_scope.cancel()  # withdraws the message if the answer came another way
         finally:
             del self._pending[request.id]
+            self._changed()
         return entry.reply or ApprovalReply(
             allowed=False, feedback=f"No answer within {self.timeout:g} seconds; the call was denied"
         )
@@ -107,7 +162,7 @@ class EditorApprover:
                 shown_at = anyio.current_time()
                 title = await self._screen.ask(question(request), (look, *replies), otherwise=_HOW_ELSE)
                 if title == look:
-                    await self._screen.show_text(f"{request.action.tool}-{request.id[:8]}", details(request))
+                    await self._screen.show_text(document_name(request, "diff"), details(request))
                     continue
                 reply = replies.get(title or "")
                 if reply is None:
@@ -128,6 +183,28 @@ def details(request: ApprovalRequest) -> str:
     if request.change is not None:
         return request.change.diff()
     return f"{request.action.tool}\n\n{request.target}\n\n{request.reason}\n"
+
+
+def document_name(request: ApprovalRequest, side: Side) -> str:
+    """The name under which a side of a change is shown: the file's own name last, for its colours."""
+    name = f"{request.action.tool}-{request.id[:8]}"
+    if side == "diff" or request.change is None:
+        return f"{name}.diff"
+    return f"{name}-{side}-{request.change.path.path.name}"
+
+
+def _side(request: ApprovalRequest, side: Side) -> str | None:
+    """The text of one side; None where there is no file to show."""
+    if side == "diff":
+        return details(request)
+    if request.change is None:
+        return None
+    return request.change.before if side == "before" else request.change.after
+
+
+def _check_part(entry: PendingApproval, hunk: int) -> None:
+    if not 0 <= hunk < len(entry.hunks):
+        raise ValueError(f"the change has {len(entry.hunks)} parts, counted from 0; there is no part {hunk}")
 
 
 def _replies(request: ApprovalRequest) -> dict[str, ApprovalReply]:

@@ -1,4 +1,4 @@
-"""What is wrong, shown where it stands: mistakes in settings files, and what validators found.
+"""What needs a look, shown where it stands: approvals that wait, blocks, settings mistakes, findings of validators.
 
 Invariant: each owner's diagnostics are replaced as a whole, so that what was mended disappears, and owners do not wipe
 out one another's.
@@ -6,6 +6,7 @@ out one another's.
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,14 +17,16 @@ from lsprotocol import types
 
 from agent_lsp.lsp.documents import code_units
 from agent_lsp.lsp.server import AgentServer
+from agent_lsp.workspace import Place
 
 if TYPE_CHECKING:
     from agent_lsp.agent.events import ValidationReport
+    from agent_lsp.lsp.approvals import PendingApproval
 
 SOURCE = "agent-lsp"
 _END_OF_LINE = 2**31 - 1  # a client takes what is beyond a line for its end
-VALIDATION = "validation"
-_OWNER = "validation"
+VALIDATION, APPROVAL, BLOCK, SETTINGS = "validation", "approval", "hook-block", "settings"
+"""The codes of our diagnostics, each of one owner."""
 _OLD = "[before the last change] "
 _WATCHED = "**/.agent-lsp/settings*.json"
 
@@ -49,6 +52,11 @@ class DiagnosticBoard:
 
     def of(self, owner: str) -> Found:
         return self._found.get(owner, {})
+
+    def clear(self) -> None:
+        """Take everything away."""
+        for owner in tuple(self._found):
+            self.replace(owner, {})
 
     def _publish(self, uri: str) -> None:
         shown = [diagnostic for found in self._found.values() for diagnostic in found.get(uri, [])]
@@ -77,7 +85,7 @@ class SettingsDiagnostics:
         async with self._reading:
             encoding = self._server.documents.position_encoding
             found = await anyio.to_thread.run_sync(_settings_problems, root, editor, encoding)
-            self._board.replace("settings", found)
+            self._board.replace(SETTINGS, found)
 
 
 class ValidationDiagnostics:
@@ -105,20 +113,112 @@ class ValidationDiagnostics:
                     code=VALIDATION,
                 )
             )
-        self._board.replace(_OWNER, dict(found))
+        self._board.replace(VALIDATION, dict(found))
 
-    def age(self, uri: str) -> bool:
-        """Mark a file's findings as older than its text; returns whether there were any."""
-        found = self._board.of(_OWNER)
-        current = [diagnostic for diagnostic in found.get(uri, []) if not diagnostic.message.startswith(_OLD)]
+    def has_fresh(self, uri: str) -> bool:
+        """Whether a file has findings that are not marked as old."""
+        return bool(self._fresh(uri))
+
+    def _fresh(self, uri: str) -> list[types.Diagnostic]:
+        return [each for each in self._board.of(VALIDATION).get(uri, []) if not each.message.startswith(_OLD)]
+
+    def age(self, uri: str) -> None:
+        """Mark a file's findings as older than its text."""
+        found, current = self._board.of(VALIDATION), self._fresh(uri)
         if not current:
-            return False
+            return
         aged = [
             attrs.evolve(each, message=f"{_OLD}{each.message}", severity=types.DiagnosticSeverity.Information)
             for each in current
         ]
-        self._board.replace(_OWNER, {**found, uri: aged})
-        return True
+        self._board.replace(VALIDATION, {**found, uri: aged})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A hook kept a call from a file; ``place`` is where that hook is set, if that is in a file."""
+
+    message: str
+    place: Place | None
+
+
+class BlockDiagnostics:
+    """Files that a hook kept the agent from, until the human dismisses that or the next prompt begins."""
+
+    def __init__(self, board: DiagnosticBoard) -> None:
+        self._board = board
+        self._blocks: dict[str, tuple[Block, ...]] = {}
+
+    def at(self, uri: str) -> tuple[Block, ...]:
+        """The blocks of a file."""
+        return self._blocks.get(uri, ())
+
+    def add(self, uri: str, block: Block) -> None:
+        """Show one more."""
+        self._blocks[uri] = (*self.at(uri), block)
+        self._show()
+
+    def dismiss(self, uri: str | None = None) -> None:
+        """Take those of a file away, or all."""
+        for gone in tuple(self._blocks) if uri is None else (uri,):
+            self._blocks.pop(gone, None)
+        self._show()
+
+    def _show(self) -> None:
+        first_line = types.Range(types.Position(0, 0), types.Position(0, _END_OF_LINE))
+        warning = types.DiagnosticSeverity.Warning
+        self._board.replace(
+            BLOCK,
+            {
+                uri: [
+                    types.Diagnostic(
+                        range=first_line, message=each.message, severity=warning, source=SOURCE, code=BLOCK
+                    )
+                    for each in blocks
+                ]
+                for uri, blocks in self._blocks.items()
+            },
+        )
+
+
+class ApprovalDiagnostics:
+    """Each change that waits for an answer, on the lines that it would replace."""
+
+    def __init__(self, server: AgentServer, board: DiagnosticBoard) -> None:
+        self._server = server
+        self._board = board
+
+    def show(self, waiting: Sequence["PendingApproval"]) -> None:
+        """Replace all."""
+        found: Found = defaultdict(list)
+        for entry in waiting:
+            change = entry.request.change
+            if change is None or change.before is None:  # there is no file to show it in
+                continue
+            for number in range(len(entry.hunks)):
+                found[self._server.documents.uri(change.path.path)].append(_part(entry, number))
+        self._board.replace(APPROVAL, dict(found))
+
+
+def _part(entry: "PendingApproval", number: int) -> types.Diagnostic:
+    """One part of a change that waits."""
+    request, total = entry.request, len(entry.hunks)
+    which = f" ({number + 1} of {total})" if total > 1 else ""
+    state = {None: "waits for your answer", True: "is taken", False: "is left out"}[entry.decided.get(number)]
+    return types.Diagnostic(
+        range=part_range(entry, number),
+        message=f"{request.action.tool}: this change{which} {state}. {request.reason} [{request.id[:8]}]",
+        severity=types.DiagnosticSeverity.Warning,
+        source=SOURCE,
+        code=APPROVAL,
+    )
+
+
+def part_range(entry: "PendingApproval", number: int) -> types.Range:
+    """The lines that a part of a change would replace; where it only adds some, the line before them."""
+    lines = entry.hunks[number].replaced
+    first = lines.start if lines else max(lines.start - 1, 0)
+    return types.Range(types.Position(first, 0), types.Position(max(first, lines.stop - 1), _END_OF_LINE))
 
 
 def is_settings_file(path: Path | None) -> bool:
@@ -143,7 +243,7 @@ def _settings_problems(root: Path, editor: Sequence[Mapping[str, Any]], encoding
                 message=f"{problem.key + ': ' if problem.key else ''}{problem.message}",
                 severity=types.DiagnosticSeverity.Warning,
                 source=SOURCE,
-                code="settings",
+                code=SETTINGS,
             )
         )
     return dict(found)

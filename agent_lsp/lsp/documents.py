@@ -5,7 +5,6 @@ lines, joined, are the text that the editor holds, and each but the last ends in
 the protocol knows (``\\n``, ``\\r\\n``, ``\\r``). What the editor cannot mean is clamped as the protocol says.
 """
 
-import io
 import logging
 import os
 import re
@@ -14,9 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import anyio
 from lsprotocol import types
 
-from agent_lsp.workspace import Document
+from agent_lsp.workspace import Document, lines_with_ends
 
 logger = logging.getLogger(__name__)
 
@@ -24,13 +24,15 @@ LARGEST_COMPARED = 16 * 1024 * 1024
 """Bytes of a file above which a document just opened is taken to be unchanged, without reading the file."""
 
 _CODE_UNITS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2)}
+_LINE_END = re.compile(r"\r\n|\n|\r")
 _SURROGATE = re.compile("[\ud800-\udfff]")  # a lone one has no encoding; U+FFFD takes as many code units
 
 
 class EditorDocuments:
-    """What the editor holds in memory: the ``Documents`` of the language server."""
+    """What the editor holds in memory, as it told us."""
 
     def __init__(self) -> None:
+        self._changed = anyio.Event()
         self.position_encoding: str = types.PositionEncodingKind.Utf16
         self._by_uri: dict[str, _OpenDocument] = {}
 
@@ -47,10 +49,32 @@ class EditorDocuments:
     def _find(self, path: Path) -> "_OpenDocument | None":
         return next((document for document in reversed(self._by_uri.values()) if document.path == path), None)
 
+    async def next_change(self) -> None:
+        """Wait until some document was opened, changed, saved or closed."""
+        await self._changed.wait()
+
+    def _note_change(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    def note_ours(self, path: Path, text: str) -> None:
+        """A document has this text from us."""
+        if (document := self._find(path)) is not None:
+            document.ours = text
+
+    def unsaved_ours(self) -> tuple[Path, ...]:
+        """The documents that we changed and that are not saved since."""
+        return tuple(
+            document.path
+            for document in self._by_uri.values()
+            if document.path is not None and document.ours is not None and document.is_unsaved()
+        )
+
     def open(self, item: types.TextDocumentItem) -> None:
         """Take a document that the editor has opened."""
         self._by_uri.pop(item.uri, None)
         self._by_uri[item.uri] = _OpenDocument(item)
+        self._note_change()
 
     def change(
         self,
@@ -65,15 +89,33 @@ class EditorDocuments:
         for change in changes:
             document.apply(change, self.position_encoding)
         document.version = identifier.version
+        self._note_change()
+
+    def text(self, uri: str) -> str | None:
+        """The text of a document; None for one that is not open."""
+        document = self._by_uri.get(uri)
+        return None if document is None else document.text
+
+    def version(self, uri: str) -> int | None:
+        """The version of a document; None for one that is not open."""
+        document = self._by_uri.get(uri)
+        return None if document is None else document.version
+
+    def is_unsaved(self, uri: str) -> bool:
+        """Whether a document differs from its file; one that is not open does not."""
+        document = self._by_uri.get(uri)
+        return document is not None and document.is_unsaved()
 
     def save(self, uri: str) -> None:
         """Note that the editor has written the document to disk as it is now."""
         if (document := self._by_uri.get(uri)) is not None:
-            document.saved = document.text
+            document.saved, document.ours = document.text, None
+            self._note_change()
 
     def close(self, uri: str) -> None:
         """Forget a document."""
         self._by_uri.pop(uri, None)
+        self._note_change()
 
 
 class _OpenDocument:
@@ -81,8 +123,9 @@ class _OpenDocument:
         self.uri = item.uri
         self.path = path_of(item.uri)
         self.version = item.version
-        self._lines = split_lines(item.text)
+        self._lines = all_lines(item.text)
         self._text: str | None = item.text
+        self.ours: str | None = None
         self.saved = item.text if self.path is None else _text_on_disk(self.path, item.text)
 
     @property
@@ -91,20 +134,30 @@ class _OpenDocument:
             self._text = "".join(self._lines)
         return self._text
 
+    def is_unsaved(self) -> bool:
+        """Whether the file on disk has another text; an editor that reads a changed file anew tells no save."""
+        if self.text != self.saved and self.path is not None:
+            on_disk = _read(self.path)
+            if on_disk is not None and _same_line_ends(on_disk) == _same_line_ends(self.text):
+                self.saved = self.text
+        return self.text != self.saved
+
     def snapshot(self) -> Document:
-        return Document(text=self.text, version=self.version, unsaved=self.text != self.saved)
+        unsaved = self.is_unsaved()
+        typed = unsaved and (self.ours is None or not same_text(self, self.ours))
+        return Document(text=self.text, version=self.version, unsaved=unsaved, typed=typed)
 
     def apply(self, change: types.TextDocumentContentChangeEvent, encoding: str) -> None:
         if isinstance(change, types.TextDocumentContentChangeWholeDocument):
-            self._lines, self._text = split_lines(change.text), change.text
+            self._lines, self._text = all_lines(change.text), change.text
         else:
             replace(self._lines, change.range, change.text, encoding)
             self._text = None
 
 
-def split_lines(text: str) -> list[str]:
+def all_lines(text: str) -> list[str]:
     """The lines of a text with their endings; the last one has none and may be empty."""
-    lines = io.StringIO(text, newline="").readlines()
+    lines = lines_with_ends(text)
     if not lines or lines[-1].endswith(("\n", "\r")):
         lines.append("")
     return lines
@@ -118,7 +171,7 @@ def replace(lines: list[str], span: types.Range, text: str, encoding: str) -> No
     if not head and first > 0 and lines[first - 1].endswith("\r"):  # a \n that follows now belongs to that line's end
         first -= 1
         head = lines[first]
-    replacement = split_lines(f"{head}{text}{tail}")
+    replacement = all_lines(f"{head}{text}{tail}")
     if last + 1 < len(lines):
         replacement.pop()  # the empty piece after the ending of the last line
     lines[first : last + 1] = replacement
@@ -178,17 +231,44 @@ def _text_on_disk(path: Path, text: str) -> str:
     Some editors read all line endings as one kind, and some drop a byte order mark: neither counts as a difference.
     A file that cannot be read as UTF-8 text tells nothing, and the text counts as saved.
     """
-    try:
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_COMPARED:  # a pipe or a device may never end
-            return text
-        on_disk = path.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        return ""
-    except (OSError, ValueError):
+    on_disk = _read(path)
+    if on_disk is None:
         return text
     return text if _same_line_ends(on_disk) == _same_line_ends(text) else on_disk
 
 
+def _read(path: Path) -> str | None:
+    """A file's text, empty where there is no file; None for one that is too large, or not UTF-8, or not readable."""
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_COMPARED:  # a pipe or a device may never end
+            return None
+        return path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError):
+        return None
+
+
 def _same_line_ends(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def same_text(document: "Document | _OpenDocument | None", text: str) -> bool:
+    """Whether a document has a text, as far as editors keep it: some have one kind of line end, and one at the end."""
+    if document is None:
+        return False
+    one, other = (_same_line_ends(each).removesuffix("\n") for each in (document.text, text))
+    return one == other
+
+
+def with_line_ends_of(model: str, text: str) -> str:
+    """A text with the line end that another uses throughout; as it is where that uses several or none."""
+    kinds = set(_LINE_END.findall(model))
+    return _LINE_END.sub(kinds.pop(), text) if len(kinds) == 1 else text
+
+
+def document_of(path: Path, text: str, version: int) -> Document:
+    """A document that the editor holds and told nothing of."""
+    unsaved = text != _text_on_disk(path, text)
+    return Document(text=text, version=version, unsaved=unsaved, typed=unsaved)

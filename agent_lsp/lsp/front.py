@@ -5,7 +5,8 @@ Holds the one state of the server beyond documents and jobs: its options and its
 
 import importlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,14 +17,28 @@ from lsprotocol import types
 from pygls.capabilities import get_capability
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcRequestCancelled
 
-from agent_lsp.lsp.diagnostics import DiagnosticBoard, SettingsDiagnostics, ValidationDiagnostics, is_settings_file
+from agent_lsp.lsp.code_actions import code_actions
+from agent_lsp.lsp.code_lens import code_lenses
+from agent_lsp.lsp.diagnostics import (
+    VALIDATION,
+    ApprovalDiagnostics,
+    Block,
+    BlockDiagnostics,
+    DiagnosticBoard,
+    SettingsDiagnostics,
+    ValidationDiagnostics,
+    is_settings_file,
+)
 from agent_lsp.lsp.documents import path_of
+from agent_lsp.lsp.problems import SeenProblems
 from agent_lsp.lsp.progress import work_done_progress
 from agent_lsp.lsp.server import AgentServer
 from agent_lsp.lsp.validation import ValidationFront
+from agent_lsp.workspace import Place
 
 if TYPE_CHECKING:
     from agent_lsp.agent.events import AgentEvent, TurnFinished, ValidationReport
+    from agent_lsp.lsp.approvals import PendingApproval
     from agent_lsp.lsp.jobs import Job
     from agent_lsp.lsp.prompts import Conversations, Turn
     from agent_lsp.session.session import Session
@@ -44,14 +59,18 @@ class Front:
         self._options: Mapping[str, Any] = {}
         self._editor_layers: list[Mapping[str, Any]] = [{}, {}]
         """The settings of ``initializationOptions`` and of the editor's section, the weaker first."""
-        self._events = False
+        self._events = self._documents = self._tells_problems = False
+        self._seen_problems = SeenProblems(server.documents)
         self.root = Path.cwd()
+        self._folders: list[Path] = []
         self._preparing: Job[None] | None = None
         self._arriving: set[anyio.CancelScope] = set()
         self._shown: set[str] = set()
-        board = DiagnosticBoard(server)
-        self._diagnostics = SettingsDiagnostics(server, board)
-        self.validation = ValidationFront(server, self, ValidationDiagnostics(board))
+        self._board = DiagnosticBoard(server)
+        self._diagnostics = SettingsDiagnostics(server, self._board)
+        self._approvals = ApprovalDiagnostics(server, self._board)
+        self._blocks = BlockDiagnostics(self._board)
+        self.validation = ValidationFront(server, self, ValidationDiagnostics(self._board))
         self._conversations: Conversations | None = None
 
     # Settings
@@ -61,11 +80,27 @@ class Front:
         options = params.initialization_options
         if isinstance(options, Mapping):
             self._events = options.get("events") is True
+            self._documents = options.get("documents") is True
+            self._tells_problems = options.get("diagnostics") is True
+            self._server.offers_code_lens = options.get("codeLens") is True
             self._take_settings(0, options.get("settings"))
         folders = [folder.uri for folder in params.workspace_folders or ()]
-        roots = [path for uri in (*folders, params.root_uri) if uri and (path := path_of(uri)) is not None]
-        if roots:
-            self.root = roots[0]
+        self._take_folders(folders or [uri for uri in (params.root_uri,) if uri])
+
+    def change_folders(self, event: types.WorkspaceFoldersChangeEvent) -> None:
+        """Folders were added to the workspace or removed. The first is the root; without any it stays what it was."""
+        removed = {path_of(folder.uri) for folder in event.removed}
+        kept = [folder for folder in self._folders if folder not in removed]
+        self._take_folders([*(folder.as_uri() for folder in kept), *(folder.uri for folder in event.added)])
+
+    def _take_folders(self, uris: Sequence[str]) -> None:
+        """Replace the folders in the list that the sessions hold: they read it with their next prompt."""
+        self._folders[:] = dict.fromkeys(path for uri in uris if (path := path_of(uri)) is not None)
+        if self._folders:
+            self.root = self._folders[0]
+        if self._conversations is not None:
+            self._conversations.move(self.root)
+            self.check_settings()
 
     async def pull_settings(self) -> None:
         """Ask the editor for its section, if it can be asked."""
@@ -92,8 +127,9 @@ class Front:
             self._editor_layers[layer] = settings
 
     def document_changed(self, uri: str) -> None:
-        """A document was edited: what validators found in it may not be true any more."""
-        self.validation.document_changed(uri)
+        """A document was edited, not only read anew: what validators found in it may not be true any more."""
+        if self.validation.is_about(uri) and self._server.documents.is_unsaved(uri):
+            self.validation.outdate(uri)
 
     # Prompts
 
@@ -126,20 +162,54 @@ class Front:
         await self.prepare().settle()
         if self._conversations is None:
             from agent_lsp.lsp.approvals import EditorApprover
+            from agent_lsp.lsp.edits import EditedDocuments
             from agent_lsp.lsp.prompts import Conversations
             from agent_lsp.lsp.screen import EditorScreen
 
             screen = EditorScreen(self._server)
+            documents = EditedDocuments(
+                self._server,
+                by_request=self._documents,
+                tells_problems=self._tells_problems,
+                seen=self._seen_problems,
+                ask=screen.ask,
+            )
             self._conversations = Conversations(
                 root=self.root,
+                folders=self._folders,
                 client=self,
                 screen=screen,
-                approver=EditorApprover(screen),
-                documents=self._server.documents,
+                approver=EditorApprover(screen, changed=self._show_waiting),
+                documents=documents,
                 settings=self._editor_layers,
                 events=self._events,
             )
         return self._conversations
+
+    def close(self) -> None:
+        """The server ends: nothing of ours may stay in the editor."""
+        self._board.clear()
+
+    def _show_waiting(self) -> None:
+        self._approvals.show(self._waiting())
+
+    def _waiting(self) -> "Sequence[PendingApproval]":
+        return () if self._conversations is None else self._conversations.approver.pending
+
+    def code_actions(self, params: types.CodeActionParams) -> list[types.CodeAction]:
+        """``textDocument/codeAction``"""
+        self._seen_problems.note(params)
+        blocks = self._blocks.at(params.text_document.uri)
+        return code_actions(self._server, params, waiting=self._waiting(), blocks=blocks)
+
+    def code_lenses(self, uri: str) -> list[types.CodeLens]:
+        """``textDocument/codeLens``"""
+        text = self._server.documents.text(uri)
+        return [] if text is None else code_lenses(uri, text, self._board.of(VALIDATION).get(uri, ()))
+
+    async def content(self, params: types.TextDocumentContentParams) -> types.TextDocumentContentResult:
+        """``workspace/textDocumentContent``: a text that was shown."""
+        return types.TextDocumentContentResult(text=(await self.talk()).screen.content(params.uri))
 
     async def _turn(self, arguments: object) -> "Turn":
         """The turn that a request asks for; a cancel meanwhile finds it here."""
@@ -183,6 +253,7 @@ class Front:
             def show(event: "AgentEvent") -> None:
                 follow(event)
                 if isinstance(event, TurnStarted):
+                    self._blocks.dismiss()
                     self._tell_problems(turn.session)
                     self.check_settings()
                     self._show_transcript(talk, turn.session)
@@ -229,14 +300,20 @@ class Front:
     def warn(self, message: str) -> None:
         self._server.window_show_message(types.ShowMessageParams(type=types.MessageType.Warning, message=message))
 
+    def blocked(self, path: Path, message: str, place: Place | None) -> None:
+        self._blocks.add(self._server.documents.uri(path), Block(message=message, place=place))
+
     def file_changed(self, path: Path) -> None:
-        self.validation.document_changed(path.as_uri())
+        self.validation.outdate(path.as_uri())
 
     def validating(self) -> None:
         self.validation.state = "running"
 
     def validated(self, session: "Session", report: "ValidationReport") -> None:
         self.validation.show(report)
+        can_refresh = get_capability(self._server.client_capabilities, "workspace.code_lens.refresh_support")
+        if self._server.offers_code_lens and can_refresh:
+            self._server.workspace_code_lens_refresh(None)
 
     # Commands
 
@@ -268,6 +345,7 @@ class Front:
         sessions = [] if talk is None else list(talk.sessions.values())
         return {
             "root": str(self.root),
+            "folders": list(map(str, self._folders)),
             "mode": None if talk is None else talk.current_mode(),
             "sessions": [
                 {
@@ -286,17 +364,18 @@ class Front:
 
     def list_approvals(self, _arguments: object) -> list[dict[str, Any]]:
         """``agent.approvals.list``"""
-        waiting = () if self._conversations is None else self._conversations.approver.pending
         return [
             {
-                "id": request.id,
-                "tool": request.action.tool,
-                "target": request.target,
-                "reason": request.reason,
-                "rule": request.rule,
-                "diff": None if request.change is None else request.change.diff(),
+                "id": entry.request.id,
+                "tool": entry.request.action.tool,
+                "target": entry.request.target,
+                "reason": entry.request.reason,
+                "rule": entry.request.rule,
+                "diff": None if entry.request.change is None else entry.request.change.diff(),
+                "hunks": len(entry.hunks),
+                "decided": {str(number): taken for number, taken in entry.decided.items()},
             }
-            for request in waiting
+            for entry in self._waiting()
         ]
 
     async def answer_approval(self, arguments: object) -> dict[str, bool]:
@@ -305,7 +384,27 @@ class Front:
         from agent_lsp.lsp.wire import AnswerParams, read
 
         params = read(AnswerParams, arguments)
-        return {"answered": talk.approver.answer(params.id, params.reply())}
+        with _bad_params():
+            return {"answered": talk.approver.answer(params.id, params.reply())}
+
+    async def decide_part(self, arguments: object) -> dict[str, bool]:
+        """``agent.approvals.part``: take one part of a change, or leave it out; the last one answers."""
+        talk = await self.talk()
+        from agent_lsp.lsp.wire import PartParams, read
+
+        params = read(PartParams, arguments)
+        with _bad_params():
+            return {"answered": talk.approver.decide(params.id, params.hunk, taken=params.decision == "allow")}
+
+    async def show_approval(self, arguments: object) -> dict[str, bool]:
+        """``agent.approvals.show``: open what would change, as a diff or one of its sides."""
+        talk = await self.talk()
+        from agent_lsp.lsp.wire import ShowParams, read
+
+        params = read(ShowParams, arguments)
+        show = partial(talk.approver.show, params.id, params.side)
+        self._server.start_job(show, "show change")  # some editors wait for the command before they open anything
+        return {"shown": talk.approver.find(params.id) is not None}
 
     async def answer_oldest(self, decision: str, arguments: object) -> dict[str, bool]:
         """``agent.approvals.allow`` and ``.deny``: for editors that cannot pass arguments (Helix)."""
@@ -316,6 +415,24 @@ class Front:
         talk = await self.talk()
         return await anyio.to_thread.run_sync(talk.hooks)
 
+    async def open_hook(self, arguments: object) -> dict[str, bool]:
+        """``agent.hooks.open``: take the user to where a hook is set."""
+        talk = await self.talk()
+        from agent_lsp.lsp.wire import PlaceParams, read
+
+        params = read(PlaceParams, arguments)
+        path = Path(params.source)
+        if not is_settings_file(path) or not path.is_absolute():
+            raise JsonRpcInvalidParams("Invalid params: source is not a settings file")
+        position = types.Position(max(params.line - 1, 0), max(params.column - 1, 0))
+        self._server.start_job(partial(talk.screen.show_place, path.as_uri(), position), "open hook")
+        return {"shown": True}
+
+    def dismiss_block(self, arguments: object) -> dict[str, bool]:
+        """``agent.hooks.dismiss``: take away what a hook left at a file, or all of it."""
+        self._blocks.dismiss(_optional_text(arguments, "uri"))
+        return {"dismissed": True}
+
     async def trust(self, arguments: object) -> dict[str, Any]:
         """``agent.trust``: what the workspace would execute or widen, and the decision about it."""
         decision = _optional_text(arguments, "decision")
@@ -324,6 +441,14 @@ class Front:
         if decision == "grant":
             talk.approver.withdraw("trust")  # whoever asked looks again at what is trusted now
         return answer
+
+
+@contextmanager
+def _bad_params() -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise JsonRpcInvalidParams(f"Invalid params: {error}") from error
 
 
 def _optional_text(arguments: object, key: str) -> str | None:

@@ -39,7 +39,7 @@ from agent_lsp.session.directories import state_directory
 from agent_lsp.session.inspect import list_hooks
 from agent_lsp.session.session import PermissionMode, Session, Subscriber
 from agent_lsp.session.trust import TrustItem, workspace_trust
-from agent_lsp.workspace import Documents
+from agent_lsp.workspace import Documents, Place
 
 _log = logging.getLogger(__name__)
 
@@ -61,6 +61,10 @@ class Client(Protocol):
 
     def file_changed(self, path: Path) -> None:
         """The agent wrote a file."""
+        ...
+
+    def blocked(self, path: Path, message: str, place: Place | None) -> None:
+        """A hook, which is set at a place, kept the agent from a file."""
         ...
 
     def validating(self) -> None:
@@ -96,6 +100,7 @@ class Conversations:
         self,
         *,
         root: Path,
+        folders: Sequence[Path],
         client: Client,
         screen: EditorScreen,
         approver: EditorApprover,
@@ -109,6 +114,8 @@ class Conversations:
         self._outputs: dict[str, list[str]] = {}
         self._listed: tuple[TrustItem, ...] = ()
         self._root = root
+        self._folders = folders
+        self._retired: set[str] = set()
         self._client = client
         self.approver = approver
         self.screen = screen
@@ -132,7 +139,14 @@ class Conversations:
 
     @property
     def latest(self) -> Session | None:
-        return next(reversed(self.sessions.values()), None)
+        current = (session for id_, session in reversed(self.sessions.items()) if id_ not in self._retired)
+        return next(current, None)
+
+    def move(self, root: Path) -> None:
+        """The workspace has another root: what is begun from now on without an id is begun there."""
+        if root != self._root:
+            self._root = root
+            self._retired.update(self.sessions)
 
     def session(self, id_: str) -> Session:
         session = self.sessions.get(id_)
@@ -145,6 +159,7 @@ class Conversations:
         session = open_session(
             SessionOptions(
                 root=self._root,
+                folders=self._folders,
                 approver=self.approver,
                 documents=self._documents,
                 editor_settings=self._settings,
@@ -152,7 +167,7 @@ class Conversations:
             )
         )
         session.subscribe(TranscriptFile(self.transcript(session)))
-        session.subscribe(partial(self._follow, session))
+        session.subscribe(partial(self._follow, session, self._root))
         if self._events:
             session.subscribe(_Numbered(session, self._client))
         await self._client.keep_open(session)
@@ -181,7 +196,7 @@ class Conversations:
         chosen = self.sessions.values() if id_ is None else [self.session(id_)]
         return sum(session.cancel() for session in chosen) > 0  # a sum, because every one of them is cancelled
 
-    def _follow(self, session: Session, event: AgentEvent) -> None:
+    def _follow(self, session: Session, root: Path, event: AgentEvent) -> None:
         """Tell the human what a session's events ask for (S4)."""
         match event:
             case TurnStarted():
@@ -189,7 +204,11 @@ class Conversations:
                 self.approver.timeout = permissions.approval_timeout
                 self.approver.guard = permissions.answer_guard_ms / 1000
             case HookActed(action="deny", tool=str(tool)):
-                self._client.warn(f"PreToolUse blocked {tool}: {event.reason}")
+                message = f"PreToolUse blocked {tool}: {event.reason}"
+                self._client.warn(message)
+                place = next((hook.place for hook in session.hooks.runner.hooks if hook.name == event.fired_by), None)
+                for path in event.paths:
+                    self._client.blocked(root / path, message, place)
             case ConfiguredHookRan() if event.message:
                 self._client.warn(f"{event.name}: {event.message}")
             case ConfiguredHookRan(decision="failed" | "skipped"):
@@ -202,9 +221,9 @@ class Conversations:
             case ValidationFinished(report=report):
                 self._client.validated(session, report)
             case FileChanged(path=path):
-                self._client.file_changed(self._root / path)
+                self._client.file_changed(root / path)
             case SubagentEvent():
-                self._follow(session, event.event)
+                self._follow(session, root, event.event)
 
     def validation_output(self, session: Session) -> str:
         """What the validators of the last round printed."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cattrs import Converter
 from lsprotocol import types
+from pygls.capabilities import get_capability
 from pygls.exceptions import JsonRpcInvalidParams
 
 from agent_lsp.lsp.documents import file_name
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 SHUTDOWN_LIMIT = 1.5
 """Seconds that running work gets to end in, once it is cancelled."""
+
+SCHEME = "agent-lsp"
+"""Of the URIs under which clients ask us for texts."""
 
 _REQUIRED: Mapping[str, Any] = MappingProxyType({"processId": None, "capabilities": {}})
 
@@ -43,7 +47,7 @@ class AgentProtocol(RpcProtocol):
             types.TEXT_DOCUMENT_DID_CHANGE: self._did_change,
             types.TEXT_DOCUMENT_DID_SAVE: self._did_save,
             types.TEXT_DOCUMENT_DID_CLOSE: self._did_close,
-            types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: self.lsp_workspace__did_change_workspace_folders,
+            types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: self._did_change_folders,
             types.WORKSPACE_EXECUTE_COMMAND: self._execute_command,
             types.WINDOW_WORK_DONE_PROGRESS_CANCEL: self._cancel_progress,
         }
@@ -61,6 +65,12 @@ class AgentProtocol(RpcProtocol):
         except BaseException:
             self.stage = Stage.NEW
             raise
+        if get_capability(self._server.client_capabilities, "workspace.text_document_content"):
+            offered = result.capabilities.workspace or types.WorkspaceOptions()
+            offered.text_document_content = types.TextDocumentContentOptions(schemes=[SCHEME])  # pygls does not
+            result.capabilities.workspace = offered
+        if not self._server.offers_code_lens:
+            result.capabilities.code_lens_provider = None
         self.stage = Stage.RUNNING
         self._server.begin(result.capabilities)
         return result
@@ -83,6 +93,10 @@ class AgentProtocol(RpcProtocol):
 
     def _exit(self, _params: None) -> None:
         self._server.stop(0 if self.stage is Stage.SHUT_DOWN else 1)
+
+    def _did_change_folders(self, params: types.DidChangeWorkspaceFoldersParams) -> Any:
+        """Without pygls' own list, which fails at a folder that it does not know."""
+        return self._registered(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, params)
 
     def _did_open(self, params: types.DidOpenTextDocumentParams) -> Any:
         self._server.documents.open(params.text_document)

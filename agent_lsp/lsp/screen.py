@@ -3,19 +3,24 @@
 import logging
 import os
 import tempfile
+from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 import anyio
 import anyio.to_thread
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException, JsonRpcMethodNotFound
+from pygls.capabilities import get_capability
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcMethodNotFound
 
+from agent_lsp.lsp.protocol import SCHEME
 from agent_lsp.lsp.server import AgentServer
 
 _log = logging.getLogger(__name__)
 
 _SHOW_SECONDS = 5.0  # for the editor to open a file
+_TEXTS_KEPT = 100  # of those that an editor may still want to see again
 
 
 class EditorScreen:
@@ -25,6 +30,7 @@ class EditorScreen:
         self._server = server
         self._can_ask = True
         self._directory: tempfile.TemporaryDirectory[str] | None = None
+        self._texts: OrderedDict[str, str] = OrderedDict()
 
     async def ask(self, message: str, actions: Sequence[str], *, otherwise: str = "") -> str | None:
         """Show a question. An editor that does not know the request is told instead, and not asked again."""
@@ -51,13 +57,26 @@ class EditorScreen:
         self._server.window_show_message(params)
 
     async def show_text(self, name: str, text: str) -> bool:
-        """Show a text as a private file."""
+        """Show a text: a document that the editor asks us for where it can (LSP 3.18), else a private file."""
+        if get_capability(self._server.client_capabilities, "workspace.text_document_content"):
+            uri = f"{SCHEME}:/{quote(name)}"
+            self._texts[uri] = text
+            while len(self._texts) > _TEXTS_KEPT:
+                self._texts.popitem(last=False)
+            return await self._show(uri)
         try:
-            file = await anyio.to_thread.run_sync(self._write, f"{name}.diff", text)
+            file = await anyio.to_thread.run_sync(self._write, name, text)
         except OSError as error:
             _log.warning("a change cannot be shown: %s", error)
             return False
         return await self.show_file(file)
+
+    def content(self, uri: str) -> str:
+        """The text of a document of ours. Raises JsonRpcInvalidParams for one that is not, or no longer, known."""
+        text = self._texts.get(f"{SCHEME}:/{quote(unquote(uri.removeprefix(f'{SCHEME}:').lstrip('/')))}")
+        if text is None:
+            raise JsonRpcInvalidParams(f"Invalid params: there is no document {uri}")
+        return text
 
     def _write(self, name: str, text: str) -> Path:
         """Write into a private directory, made again where a cleaner of temporary files has taken it."""
@@ -69,7 +88,14 @@ class EditorScreen:
 
     async def show_file(self, file: Path) -> bool:
         """Open a file beside the user's work, where the editor can."""
-        params = types.ShowDocumentParams(uri=file.as_uri(), take_focus=False)
+        return await self._show(file.as_uri())
+
+    async def show_place(self, uri: str, position: types.Position) -> bool:
+        """Take the user to a place."""
+        return await self._show(uri, types.Range(position, position))
+
+    async def _show(self, uri: str, selection: types.Range | None = None) -> bool:
+        params = types.ShowDocumentParams(uri=uri, take_focus=selection is not None, selection=selection)
         try:
             with anyio.move_on_after(_SHOW_SECONDS):
                 shown = await self._server.window_show_document_async(params)

@@ -63,6 +63,7 @@ class AgentServer(LanguageServer):
         self.begun = anyio.Event()
         self.stopped = anyio.Event()
         self.exit_code = 0
+        self.offers_code_lens = False
         self._end = threading.Event()
 
     def start_job(self, function: Callable[[], Awaitable[T]], name: str) -> Job[T]:

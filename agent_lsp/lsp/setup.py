@@ -16,7 +16,7 @@ import anyio.to_thread
 from lsprotocol import types
 
 from agent_lsp import __version__
-from agent_lsp.lsp.code_actions import code_actions
+from agent_lsp.lsp.code_actions import KINDS, resolve
 from agent_lsp.lsp.front import Front
 from agent_lsp.lsp.server import AgentServer, run
 
@@ -41,7 +41,13 @@ def make_server() -> AgentServer:
     """A server with everything registered."""
     server = AgentServer("agent-lsp", __version__)
     front = Front(server)
+    _register_life(server, front)
+    _register_documents(server, front)
+    _register_commands(server, front)
+    return server
 
+
+def _register_life(server: AgentServer, front: Front) -> None:
     @server.feature(types.INITIALIZE)
     def initialize(params: types.InitializeParams) -> None:
         front.configure(params)
@@ -51,10 +57,20 @@ def make_server() -> AgentServer:
         front.prepare()
         server.start_job(_preload, "preload")
 
+    @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+    def did_change_folders(params: types.DidChangeWorkspaceFoldersParams) -> None:
+        front.change_folders(params.event)
+
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     async def did_change_configuration(params: types.DidChangeConfigurationParams) -> None:
         await front.change_settings(params.settings)
 
+    @server.feature(types.SHUTDOWN)
+    def shutdown(_params: None) -> None:
+        front.close()
+
+
+def _register_documents(server: AgentServer, front: Front) -> None:
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     def did_open(params: types.DidOpenTextDocumentParams) -> None:
         front.document_saved(params.text_document.uri)
@@ -72,11 +88,26 @@ def make_server() -> AgentServer:
         front.document_changed(params.text_document.uri)
 
     @server.feature(
-        types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix])
+        types.TEXT_DOCUMENT_CODE_ACTION,
+        types.CodeActionOptions(code_action_kinds=list(KINDS), resolve_provider=True),  # pygls does not set it
     )
     def code_action(params: types.CodeActionParams) -> list[types.CodeAction]:
-        return code_actions(params)
+        return front.code_actions(params)
 
+    @server.feature(types.CODE_ACTION_RESOLVE)
+    def code_action_resolve(action: types.CodeAction) -> types.CodeAction:
+        return resolve(action)
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_LENS)
+    def code_lens(params: types.CodeLensParams) -> list[types.CodeLens]:
+        return front.code_lenses(params.text_document.uri)
+
+    @server.feature(types.WORKSPACE_TEXT_DOCUMENT_CONTENT)
+    async def text_document_content(params: types.TextDocumentContentParams) -> types.TextDocumentContentResult:
+        return await front.content(params)
+
+
+def _register_commands(server: AgentServer, front: Front) -> None:
     @server.feature("agent/prompt")
     async def prompt(params: Any) -> dict[str, Any]:
         return await front.prompt(params)
@@ -88,15 +119,18 @@ def make_server() -> AgentServer:
         "agent.status": front.status,
         "agent.approvals.list": front.list_approvals,
         "agent.approvals.answer": front.answer_approval,
+        "agent.approvals.part": front.decide_part,
+        "agent.approvals.show": front.show_approval,
         "agent.approvals.allow": partial(front.answer_oldest, "allow"),
         "agent.approvals.deny": partial(front.answer_oldest, "deny"),
         "agent.validate": front.validate,
         "agent.hooks": front.hooks,
+        "agent.hooks.open": front.open_hook,
+        "agent.hooks.dismiss": front.dismiss_block,
         "agent.trust": front.trust,
     }
     for name, handler in commands.items():
         server.command(name)(_taking_one(handler))
-    return server
 
 
 def _taking_one(handler: Callable[[object], Any]) -> Callable[..., Any]:

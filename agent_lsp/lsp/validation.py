@@ -1,5 +1,6 @@
 """Validation as an editor sees it: a state, diagnostics, a run by hand, and help where it ended red."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
@@ -7,6 +8,7 @@ import anyio
 from lsprotocol import types
 
 from agent_lsp.lsp.diagnostics import ValidationDiagnostics
+from agent_lsp.lsp.documents import path_of
 from agent_lsp.lsp.progress import work_done_progress
 from agent_lsp.lsp.server import AgentServer
 
@@ -47,9 +49,15 @@ class ValidationFront:
         self._prompts = prompts
         self._diagnostics = diagnostics
 
-    def document_changed(self, uri: str) -> None:
-        """What validators found in an edited document may not be true any more."""
-        if self._diagnostics.age(uri) and self.state != "running":
+    def is_about(self, uri: str) -> bool:
+        """Whether a change of a document would outdate anything; asked at every keystroke."""
+        return self.state in ("green", "red") or self._diagnostics.has_fresh(uri)
+
+    def outdate(self, uri: str) -> None:
+        """What validators said of the workspace before this may not be true any more."""
+        self._diagnostics.age(uri)
+        path = path_of(uri)
+        if self.state in ("green", "red") and path is not None and path.is_relative_to(self._prompts.root):
             self.state = "stale"
 
     def show(self, report: "ValidationReport") -> None:
@@ -65,25 +73,26 @@ class ValidationFront:
         """Run all validators of a session's workspace in the background; not while a turn runs."""
         if session.running:
             return False
-        scope = anyio.CancelScope()
-
-        async def work() -> None:
-            with scope:
-                await self._run(session, scope)
-
-        self._server.start_job(work, "validation")
+        self._server.start_job(partial(self._run, session), "validation")
         return True
 
-    async def _run(self, session: "Session", scope: anyio.CancelScope) -> None:
+    async def _run(self, session: "Session") -> None:
         from agent_lsp.lsp.wire import progress_reporter
 
+        scope = anyio.CancelScope()
+        report: ValidationReport | None = None
         async with work_done_progress(self._server, "Agent: validation", scope.cancel) as progress:
             unsubscribe = session.subscribe(progress_reporter(progress))
             try:
-                report = await session.validate()
+                with scope:
+                    report = await session.validate()
             finally:
                 unsubscribe()
-            progress.finish(report.status)
+            progress.finish("cancelled" if report is None else report.status)
+        if report is None:
+            return
+        if report.status == "none":  # nothing was to be run, and so there was no round that shows it
+            self.show(report)
         if report.status == "red":
             await self.offer_help(session, report)
 
@@ -93,7 +102,7 @@ class ValidationFront:
         message = f"Validation failed: {', '.join(report.failing)} [{session.id[:8]}]"
         title = await talk.screen.ask(message, (SHOW_OUTPUT, RUN_AGAIN, ASK_TO_FIX))
         if title == SHOW_OUTPUT:
-            await talk.screen.show_text("validation", talk.validation_output(session))
+            await talk.screen.show_text("validation.log", talk.validation_output(session))
         elif title == RUN_AGAIN:
             self.start(session)
         elif title == ASK_TO_FIX:

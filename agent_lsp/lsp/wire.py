@@ -22,6 +22,7 @@ from agent_lsp.agent.events import (
 )
 from agent_lsp.approvals import ApprovalReply, Scope
 from agent_lsp.errors import AgentLspError
+from agent_lsp.lsp.approvals import Side
 from agent_lsp.lsp.documents import path_of
 from agent_lsp.lsp.progress import Progress
 from agent_lsp.session.session import Subscriber
@@ -59,9 +60,35 @@ class AnswerParams(_Wire):
     id: str | None = None
     scope: Scope = Scope.ONCE
     feedback: str = ""
+    hunks: tuple[int, ...] | None = Field(default=None, min_length=1)
 
     def reply(self) -> ApprovalReply:
-        return ApprovalReply(allowed=self.decision == "allow", scope=self.scope, feedback=self.feedback)
+        return ApprovalReply(
+            allowed=self.decision == "allow", scope=self.scope, feedback=self.feedback, hunks=self.hunks
+        )
+
+
+class PartParams(_Wire):
+    """The argument of ``agent.approvals.part``: one part of a change, counted from 0."""
+
+    id: str
+    hunk: int
+    decision: Literal["allow", "deny"]
+
+
+class ShowParams(_Wire):
+    """The argument of ``agent.approvals.show``; without an id, the oldest."""
+
+    id: str | None = None
+    side: Side = "diff"
+
+
+class PlaceParams(_Wire):
+    """The argument of ``agent.hooks.open``: a place in a settings file, counted from 1."""
+
+    source: str
+    line: int = Field(default=1, ge=0)
+    column: int = Field(default=1, ge=0)
 
 
 W = TypeVar("W", bound=_Wire)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_lsp.agent.agent import Agent
-from agent_lsp.agent.events import Emit, PermissionDecided
+from agent_lsp.agent.events import PermissionDecided
 from agent_lsp.agent.profiles import PRODUCT, Profile, profile, require_fixed
 from agent_lsp.agent.prompt import system_prompt
 from agent_lsp.agent.subagents import spawn_agent_tool
@@ -33,6 +33,7 @@ from agent_lsp.settings.load import LoadedSettings, load_settings
 from agent_lsp.settings.trust import TrustEverything
 from agent_lsp.tools.base import AnyTool, PreparedCall
 from agent_lsp.tools.builtin import BUILTIN_TOOLS
+from agent_lsp.tools.diagnostics import DIAGNOSTICS
 from agent_lsp.tools.registry import ToolRegistry
 from agent_lsp.tools.task import TaskList, task_tools
 from agent_lsp.workspace import Access, Documents, NoDocuments, Workspace
@@ -45,12 +46,14 @@ class SessionOptions:
     """What a front decides; everything else comes from settings.
 
     ``model`` replaces the endpoint (demo, tests). ``hooks`` registers in-process hooks and needs a profile with that
-    capability. ``audit`` hears every permission verdict. ``editor_settings`` are the editor's layers, the weaker first,
-    read again at each prompt. ``user_directory`` holds the user's settings where it is not the platform's.
+    capability. ``audit`` hears every permission verdict. ``folders`` are the workspace's further ones and
+    ``editor_settings`` the editor's layers, the weaker first; both are read again at each prompt. ``user_directory``
+    holds the user's settings where it is not the platform's.
     """
 
     root: Path
     approver: Approver | None
+    folders: Sequence[Path] = ()
     level: int | None = None
     profile: Profile | None = None
     model: Model | None = None
@@ -70,7 +73,10 @@ class SessionOptions:
 
 
 def open_session(options: SessionOptions) -> Session:
-    """Wire a session. Raises ConfigurationError before anything is built or run if it cannot work."""
+    """Wire a session. Raises ConfigurationError before anything is built or run if it cannot work.
+
+    A model is missed by the first prompt, not here: validation needs none.
+    """
     chosen = _checked_profile(options)
     trust = TrustEverything() if options.trusted else trust_store()
 
@@ -81,36 +87,45 @@ def open_session(options: SessionOptions) -> Session:
     events = EventStream()
     session_id = uuid.uuid4().hex
     approver = options.approver or _NoApprover()
-    programs = Programs(workspace.root, session_id, trust=trust, approver=approver, load=load, emit=events.emit)
+    programs = Programs(
+        workspace.root,
+        session_id,
+        trust=trust,
+        approver=approver,
+        load=load,
+        emit=events.emit,
+        documents=options.documents,
+    )
     configured = ConfiguredHooks(programs.runner, workspace.root)
-    tools = ToolRegistry(_tools(chosen, TaskList(watcher=configured.watch_task), lambda: session.agent))
+    tasks = TaskList(watcher=configured.watch_task)
+    has_editor = not isinstance(options.documents, NoDocuments)
+    tools = ToolRegistry(_tools(chosen, tasks, lambda: session.agent, has_editor=has_editor))
     models = _Models(options.model)
     validation = programs.validation if "validation" in chosen.capabilities and options.validate else None
+    has_hooks = "hooks" in chosen.capabilities
+
+    def configure(loaded: LoadedSettings) -> None:
+        """Let settings hold for what lives as long as the session and needs no model."""
+        folders = [folder for folder in options.folders if folder.is_dir()]
+        workspace.set_additional([*folders, *map(Path, loaded.settings.permissions.additional_directories)])
+        theirs = loaded.hooks if has_hooks else ()
+        programs.configure(loaded, options.environ, lambda: models.get(loaded), hooks=theirs)
 
     def build(loaded: LoadedSettings) -> Agent:
-        """The agent that these settings describe; what lives as long as the session is shared."""
-        settings = loaded.settings
-        workspace.set_additional(map(Path, settings.permissions.additional_directories))
-        model = models.get(loaded)
-        has_hooks = "hooks" in chosen.capabilities
-        theirs = loaded.hooks if has_hooks else ()
-        environment = programs.configure(loaded, options.environ, lambda: model, hooks=theirs)
-        hooks = None
-        if has_hooks:
-            hooks = _hooks(options, loaded, policy, configured, validation)
+        """The agent that these settings describe."""
         return Agent(
-            model=model,
+            model=models.get(loaded),
             system=system_prompt(workspace),
             tools=tools,
             policy=policy,
             approver=approver,
             audit=options.audit or _silent,
-            hooks=hooks,
+            hooks=_hooks(options, loaded, policy, configured, validation) if has_hooks else None,
             workspace=workspace,
             emit=events.emit,
             documents=options.documents,
-            environment=environment,
-            max_turns=settings.agent.max_turns,
+            environment=programs.environment,
+            max_turns=loaded.settings.agent.max_turns,
         )
 
     session = Session(
@@ -121,21 +136,10 @@ def open_session(options: SessionOptions) -> Session:
         validation,
         loaded=loaded,
         load=load,
+        configure=configure,
         build=build,
     )
     return session
-
-
-def open_validation(options: SessionOptions, emit: Emit) -> tuple[Validation, LoadedSettings]:
-    """The validators of a workspace without a session, and the settings; a model is needed for prompt hooks alone."""
-    trust = TrustEverything() if options.trusted else trust_store()
-    load = _loader(options, trust)
-    loaded = load()
-    root = Workspace(options.root).root
-    approver = options.approver or _NoApprover()
-    programs = Programs(root, uuid.uuid4().hex, trust=trust, approver=approver, load=load, emit=emit)
-    programs.configure(loaded, options.environ, lambda: _Models(options.model).get(loaded), hooks=loaded.hooks)
-    return programs.validation, loaded
 
 
 def _loader(options: SessionOptions, trust: Trust) -> Callable[[], LoadedSettings]:
@@ -178,11 +182,13 @@ def _checked_profile(options: SessionOptions) -> Profile:
     return chosen
 
 
-def _tools(chosen: Profile, tasks: TaskList, agent: Callable[[], Agent]) -> Iterator[AnyTool]:
-    """The tools that a profile offers."""
+def _tools(chosen: Profile, tasks: TaskList, agent: Callable[[], Agent], *, has_editor: bool) -> Iterator[AnyTool]:
+    """The tools that a profile offers, and what only an editor can tell."""
     for tool in BUILTIN_TOOLS:
         if tool.name == "shell" or "files" in chosen.capabilities:
             yield tool
+    if has_editor:
+        yield DIAGNOSTICS
     if "subagents" in chosen.capabilities:
         yield from task_tools(tasks)
         yield spawn_agent_tool(agent)

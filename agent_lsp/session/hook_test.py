@@ -18,6 +18,7 @@ from agent_lsp.session.programs import Programs
 from agent_lsp.settings.load import load_settings
 from agent_lsp.settings.trust import TrustEverything
 from agent_lsp.tools.task import Status, Task
+from agent_lsp.workspace import NoDocuments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +44,15 @@ async def run_hook(
     """Run one hook as its event would, behind the same gate; ``root`` is absolute."""
     trust = TrustEverything() if trusted else trust_store()
     loaded = load_settings(root, user_directory=config_directory(), trust=trust)
-    programs = Programs(root, "test", trust=trust, approver=approver, load=lambda: loaded, emit=lambda _event: None)
+    programs = Programs(
+        root,
+        "test",
+        trust=trust,
+        approver=approver,
+        load=lambda: loaded,
+        emit=lambda _event: None,
+        documents=NoDocuments(),
+    )
     programs.configure(loaded, os.environ, lambda: OpenAIChatModel(endpoint_settings(loaded)), hooks=(hook,))
     await programs.runner.run_one(hook, _occasion(hook.event, tool, args))
     return programs.runner.runs[-1]

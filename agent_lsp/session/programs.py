@@ -15,10 +15,16 @@ from agent_lsp.session.directories import state_directory
 from agent_lsp.session.hooks import ran
 from agent_lsp.session.validation import Validation
 from agent_lsp.settings.load import LoadedSettings
+from agent_lsp.workspace import Documents
 
 
 class Programs:
-    """A runner of hooks and a runner of validators, for one workspace; ``configure`` comes before the first use."""
+    """A runner of hooks and a runner of validators, for one workspace; ``configure`` comes before the first use.
+
+    ``environment`` is that of child processes, without the model's key.
+    """
+
+    environment: dict[str, str]
 
     def __init__(
         self,
@@ -29,6 +35,7 @@ class Programs:
         approver: Approver,
         load: Callable[[], LoadedSettings],
         emit: Emit,
+        documents: Documents,
     ) -> None:
         gate = TrustGate(trust=trust, approver=approver)
         self.runner = HookRunner(gate=gate, waiting=lambda: load().trust_items, report=lambda run: emit(ran(run)))
@@ -39,6 +46,7 @@ class Programs:
             gate=gate,
             waiting=lambda: load().trust_items,
             emit=emit,
+            documents=documents,
         )
         self._root = root
         self._session_id = session_id
@@ -50,18 +58,17 @@ class Programs:
         model: Callable[[], Model],
         *,
         hooks: tuple[ConfiguredHook, ...],
-    ) -> dict[str, str]:
-        """Take other settings; returns the environment of child processes, without the model's key."""
-        environment = child_environment(environ, [loaded.settings.model.api_key_env])
-        self.validation.configure(loaded, environment)
+    ) -> None:
+        """Take other settings."""
+        self.environment = child_environment(environ, [loaded.settings.model.api_key_env])
+        self.validation.configure(loaded, self.environment)
         self.runner.configure(
             hooks,
             Surroundings(
                 root=self._root,
                 session_id=self._session_id,
-                environment=environment,
+                environment=self.environment,
                 model=model,
                 private_hosts=loaded.settings.hooks_http_allow,
             ),
         )
-        return environment

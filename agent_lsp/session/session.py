@@ -59,8 +59,8 @@ class EventStream:
 class Session:
     """Runs prompts on one history. Made by ``session.assemble``.
 
-    ``build`` makes the agent that given settings describe; ``load`` reads the settings anew. Without ``validation``
-    the agent's word is taken for it.
+    ``load`` reads the settings anew, ``configure`` lets them hold for hooks and validators, and ``build`` makes the
+    agent that they describe. Without ``validation`` the agent's word is taken for it.
     """
 
     def __init__(
@@ -73,6 +73,7 @@ class Session:
         *,
         loaded: LoadedSettings,
         load: Callable[[], LoadedSettings],
+        configure: Callable[[LoadedSettings], None],
         build: Callable[[LoadedSettings], Agent],
     ) -> None:
         self.id = id_
@@ -83,10 +84,12 @@ class Session:
         self._events = events
         self._policy = policy
         self._load = load
+        self._configure = configure
         self._build = build
         self._mode_set: str | None = None
         self._changed: dict[str, None] = {}
         self._usage = Usage()
+        self._report: ValidationReport | None = None
         self._turn = anyio.Lock()
         self._scopes: dict[anyio.CancelScope, str] = {}
         events.subscribe(self._note)
@@ -96,7 +99,7 @@ class Session:
         self._apply(loaded)
 
     def _apply(self, loaded: LoadedSettings) -> None:
-        """Let settings hold from the next model request and the next call on. Raises ConfigurationError."""
+        """Let settings hold from the next model request and the next call on."""
         self.settings = loaded.settings
         self.problems = tuple(map(str, loaded.problems))
         policy, mode = self._policy, loaded.settings.permissions.mode
@@ -104,7 +107,16 @@ class Session:
         if mode != self._mode_set:  # a mode that was set by hand stays until the settings say something new
             self._mode_set = mode
             policy.mode = PermissionMode(mode)
-        self.agent = self._build(loaded)
+        self._configure(loaded)
+        self._loaded = loaded
+        self._agent: Agent | None = None
+
+    @property
+    def agent(self) -> Agent:
+        """The agent that the settings describe, made when it is first needed. Raises ConfigurationError."""
+        if self._agent is None:
+            self._agent = self._build(self._loaded)
+        return self._agent
 
     def _note(self, event: AgentEvent) -> None:
         """Keep what the turn's end tells, sub-agents' part included."""
@@ -129,11 +141,14 @@ class Session:
         self._policy.mode = mode
 
     @property
-    def model_name(self) -> str:
-        return self.agent.model.name
+    def model_name(self) -> str | None:
+        return self.settings.model.name
 
     def connect(self) -> None:
-        """Import and make the model's client ahead of the first request. Blocks: before the loop, or in a thread."""
+        """Import and make the model's client ahead of the first request. Blocks: before the loop, or in a thread.
+
+        Raises ConfigurationError where no model can be asked.
+        """
         self.agent.model.connect()
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
@@ -192,13 +207,16 @@ class Session:
                     self.turn_id = turn_id
                     self._changed.clear()
                     self._usage = Usage()
+                    self._report = None
                     unsubscribe = self.subscribe(subscriber or _ignore)
                     try:
                         finished = await self._run(prompt, mode)
                     finally:
                         if self.validation is not None:
                             self.validation.end_prompt()
-                        finished = replace(finished, changes=tuple(self._changed), usage=self._usage)
+                        finished = replace(
+                            finished, changes=tuple(self._changed), usage=self._usage, validation=self._report
+                        )
                         self._events.emit(finished)
                         unsubscribe()
             finally:
@@ -208,10 +226,11 @@ class Session:
     async def _run(self, prompt: str, mode: PermissionMode | None) -> TurnFinished:
         try:
             self._apply(self._load())
+            agent = self.agent  # without a model nothing begins
             with self._in_mode(mode):
                 self._events.emit(TurnStarted(prompt=prompt))
                 await self.hooks.ask_for_trust()
-                outcome = await run_prompt(self.agent, self.transcript, prompt)
+                outcome = await run_prompt(agent, self.transcript, prompt)
                 return await self._until_green(outcome)
         except PromptRejected as error:
             return _failed("rejected", str(error))
@@ -226,24 +245,23 @@ class Session:
     async def _until_green(self, outcome: RunOutcome) -> TurnFinished:
         """Validate after a natural stop, and let the model mend what is red, as long as the caps allow (B34 to B39)."""
         validation, limit = self.validation, self.settings.validation.max_rounds
-        report: ValidationReport | None = None
         attempt, last = 0, (frozenset[str](), -1)
         while not outcome.stopped_by_hook and validation is not None and validation.dirty:
             attempt += 1
             result = await validation.run(attempt, limit)
-            report = result.report
+            self._report = result.report  # the turn's end tells the last one, however it ends
             if not result.failures:
                 break
             now = (result.fingerprint, validation.changes)
             if attempt > limit or now == last or not validation.time_left:
-                failing = f"Still failing: {', '.join(report.failing)}"
+                failing = f"Still failing: {', '.join(result.report.failing)}"
                 text = "\n\n".join(filter(None, (outcome.text, failing)))
-                return TurnFinished(stop_reason="validation_failed", text=text, validation=report)
+                return TurnFinished(stop_reason="validation_failed", text=text)
             last = now
             self.transcript.append(UserMessage(content=result.reminder, injected=True))
             outcome = await run_turns(self.agent, self.transcript, begun_after=outcome.turns)
         reason: StopReason = "stopped_by_hook" if outcome.stopped_by_hook else "completed"
-        return TurnFinished(stop_reason=reason, text=outcome.text, validation=report)
+        return TurnFinished(stop_reason=reason, text=outcome.text)
 
     async def validate(self) -> ValidationReport:
         """Run all validators by hand, after the turns before it; nothing of it goes to the model."""

@@ -7,7 +7,7 @@ new change ends the rounds.
 import logging
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,7 @@ from agent_lsp.messages import system_reminder
 from agent_lsp.settings.load import LoadedSettings
 from agent_lsp.settings.trust import validator_item
 from agent_lsp.validation.validator import Finding, Validator
+from agent_lsp.workspace import Documents
 
 if TYPE_CHECKING:  # imported where they are first used: most of a session goes without
     from agent_lsp.validation.baseline import Snapshot
@@ -105,6 +106,7 @@ class Validation:
         gate: TrustGate,
         waiting: Callable[[], Sequence[TrustItem]],
         emit: Emit,
+        documents: Documents,
     ) -> None:
         self.changes = 0
         """How often anything was changed; a number to tell whether something was."""
@@ -114,6 +116,7 @@ class Validation:
         self._gate = gate
         self._waiting = waiting
         self._emit = emit
+        self._documents = documents
         self._verified = 0
         self._begun = False
         self._spent = 0.0
@@ -182,7 +185,10 @@ class Validation:
                 self.note(event.event)
 
     async def run(self, attempt: int, limit: int, *, everything: bool = False) -> Round:
-        """Run what the unverified changes concern, or everything. A green round verifies what it has seen."""
+        """Run what the unverified changes concern, or everything. A green round verifies what it has seen.
+
+        What an editor holds and has not saved is waited for: validators read files.
+        """
         from agent_lsp.validation.run import concerned
 
         seen = self.changes
@@ -194,11 +200,14 @@ class Validation:
         if not names:
             self._verify(seen)
             return Round(report=ValidationReport(status="none"))
+        unsaved = await self._documents.until_saved()
         self._emit(ValidationStarted(attempt=attempt, limit=limit, validators=names))
         begun = anyio.current_time()
         result = Round(report=ValidationReport(status="none"))  # what a cancelled round came to
         try:
             result = await self._run(hooks, validators, attempt, limit, compare=not everything)
+            notes = (f"{name} is not saved, and validators read the file on disk" for name in unsaved)
+            result = replace(result, report=replace(result.report, notes=(*notes, *result.report.notes)))
         finally:
             self._spent += anyio.current_time() - begun
             if result.report.status == "green":

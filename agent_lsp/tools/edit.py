@@ -1,6 +1,6 @@
 """``edit_file``: exact replacements in one file, all of them or none."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import anyio.to_thread
@@ -10,7 +10,7 @@ from agent_lsp.approvals import Action, FileChange
 from agent_lsp.errors import ToolError
 from agent_lsp.messages import ToolResult
 from agent_lsp.tools.base import Params, Tool, ToolContext
-from agent_lsp.tools.files import TextFile, load, load_for_change, resolve_inside, save
+from agent_lsp.tools.files import TextFile, load_for_change, resolve_inside, save
 from agent_lsp.tools.matching import Edited, apply_edit, nearest_lines
 from agent_lsp.workspace import Access, ResolvedPath, Workspace
 
@@ -71,19 +71,31 @@ async def _preview(params: EditFile, context: ToolContext) -> FileChange:
     return FileChange(path=path, before=plan.file.text, after=plan.after, before_digest=plan.file.digest)
 
 
+_TRIES = 3
+
+
 async def _run(params: EditFile, context: ToolContext) -> ToolResult:
+    """Edit, on fresh text where it changed meanwhile; but what a human saw is made of that text alone (A40)."""
     path = resolve_inside(context.workspace, params.path)
-    try:
-        plan = await _plan(path, params, context)
-        after = plan.after if context.change is None else context.change.after or ""
-        if after != plan.file.text:
-            await save(path, after, previous=plan.file)
-    except ToolError as error:
-        if error.code != "stale_file":
-            raise
-        raise await _with_fresh_text(error, path, params) from error
-    lines = [f"Edited {path.display}" if after != plan.file.text else f"{path.display} is unchanged", *_report(plan)]
-    return ToolResult(content="\n".join(lines), metadata={"path": path.display, "changed": after != plan.file.text})
+    for tries_left in reversed(range(_TRIES if context.change is None else 1)):
+        try:
+            return await _edit(path, params, context)
+        except ToolError as error:
+            if error.code != "stale_file":
+                raise
+            if not tries_left:
+                raise await _with_fresh_text(error, path, params, context) from error
+    raise AssertionError("every try returns or raises")
+
+
+async def _edit(path: ResolvedPath, params: EditFile, context: ToolContext) -> ToolResult:
+    plan = await _plan(path, params, context)
+    after = plan.after if context.change is None else context.change.after or ""
+    changed = after != plan.file.text
+    note = await save(path, after, previous=plan.file, documents=context.documents) if changed else None
+    lines = [f"Edited {path.display}" if changed else f"{path.display} is unchanged", *_report(plan)]
+    content = "\n".join([*lines, *filter(None, (note,))])
+    return ToolResult(content=content, metadata={"path": path.display, "changed": changed})
 
 
 def _report(plan: _Plan) -> list[str]:
@@ -95,13 +107,15 @@ def _report(plan: _Plan) -> list[str]:
     ]
 
 
-async def _with_fresh_text(error: ToolError, path: ResolvedPath, params: EditFile) -> ToolError:
+async def _with_fresh_text(error: ToolError, path: ResolvedPath, params: EditFile, context: ToolContext) -> ToolError:
     """A stale edit shows what is there now, so that the next one can succeed (F33)."""
-    file = await load(path)
+    file = await load_for_change(path, replace(context, change=None))
     if file is None:
         return ToolError(error.code, f"{error.message}. It is gone now")
     find = partial(nearest_lines, file.text)
     passages = [await anyio.to_thread.run_sync(find, edit.old) for edit in params.edits]
+    if not any(passages):  # what is to be replaced still stands there
+        return error
     return ToolError(error.code, "\n".join([f"{error.message}. It now reads:", *filter(None, passages)]))
 
 

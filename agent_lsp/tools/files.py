@@ -14,7 +14,7 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -25,13 +25,14 @@ from agent_lsp.approvals import content_digest
 from agent_lsp.errors import ToolError
 from agent_lsp.tools.base import ToolContext
 from agent_lsp.tools.in_place import TornFileError, overwrite
-from agent_lsp.workspace import ResolvedPath, Workspace
+from agent_lsp.workspace import Document, Documents, NoDocuments, ResolvedPath, Workspace, Written
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
 LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 LINE_END = re.compile(r"\r\n|\n|\r")
 Lines: TypeAlias = list[tuple[str, str]]
 
+_NO_EDITOR = NoDocuments()
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark is its beginning
@@ -47,12 +48,16 @@ _FILE_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0) | getatt
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextFile:
-    """A file's bytes and the text they stand for; ``mark`` is the byte order mark, which the text does not hold."""
+    """A file's bytes and the text they stand for; ``mark`` is the byte order mark, which the text does not hold.
+
+    ``document`` is the editor's, where one is open; of one with unsaved text, this is that text.
+    """
 
     content: bytes
     text: str
     codec: str
     mark: bytes = b""
+    document: Document | None = None
 
     @property
     def digest(self) -> str:
@@ -126,18 +131,17 @@ def _load(path: ResolvedPath) -> TextFile | None:
 
 
 async def load_for_change(path: ResolvedPath, context: ToolContext) -> TextFile | None:
-    """Read a file that is to be changed; None where there is none.
+    """Read a file that is to be changed, or what the editor holds of it; None where there is none.
 
-    Raises ToolError ``unsaved_changes`` for text that the editor holds, and ``stale_file`` where the approved change
-    was made from other content or for another place.
+    Raises ToolError ``stale_file`` where the approved change was made from other content or for another place.
     """
-    document = context.documents.get(path.path)
+    document = await context.documents.get(path.path)
     if document is not None and document.unsaved:
-        raise ToolError(
-            "unsaved_changes",
-            f"{path.display} has unsaved changes in the editor. Ask the user to save or discard them, then try again",
-        )
-    file = await load(path)
+        content = document.text.encode("utf-8", "surrogatepass")
+        file: TextFile | None = TextFile(content=content, text=document.text, codec="utf-8", document=document)
+    else:
+        file = await load(path)
+        file = None if file is None else replace(file, document=document)
     approved = context.change
     if approved is not None:
         digest = content_digest(None if file is None else file.content)
@@ -150,11 +154,37 @@ def stale(path: ResolvedPath) -> ToolError:
     return ToolError("stale_file", f"{path.display} has changed since this change to it was made. Read it again")
 
 
-async def save(path: ResolvedPath, text: str, *, previous: TextFile | None) -> None:
-    """Write text in the encoding of the ``previous`` file, if the file still is that one; else ``stale_file``.
+async def save(
+    path: ResolvedPath, text: str, *, previous: TextFile | None, documents: Documents = _NO_EDITOR
+) -> str | None:
+    """Put text in the place of the ``previous`` file, if the file still is that one; else ``stale_file``.
 
-    Parent directories are made. Mode, owner and hard links survive.
+    An open document is changed by the editor. A file is written in its encoding; parent directories are made; mode,
+    owner and hard links survive. Returns what the model should know besides.
     """
+    document = None if previous is None else previous.document
+    if document is not None:
+        written = await documents.write(path, document, text)
+        if written is Written.SAVED:
+            return None
+        if written is Written.HELD:
+            return "It is in the editor, not saved yet: programs still find the old file"
+        if written is Written.STALE:
+            raise stale(path)
+        if document.unsaved:
+            raise unsaved(path)
+    await _save_file(path, text, previous)
+    return None
+
+
+def unsaved(path: ResolvedPath) -> ToolError:
+    return ToolError(
+        "unsaved_changes",
+        f"{path.display} has unsaved changes in the editor. Ask the user to save or discard them, then try again",
+    )
+
+
+async def _save_file(path: ResolvedPath, text: str, previous: TextFile | None) -> None:
     file = previous or NEW_FILE
     try:
         content = file.encode(text)

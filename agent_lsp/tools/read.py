@@ -52,7 +52,7 @@ async def _run(params: ReadFile, context: ToolContext) -> ToolResult:
 
 
 async def _source(path: ResolvedPath, context: ToolContext) -> _Source:
-    document = context.documents.get(path.path)
+    document = await context.documents.get(path.path)
     if document is not None and document.unsaved:
         return _Source(text=document.text, notes=("This is the text in the editor; it is not saved yet",))
     file = await load(path)

@@ -13,6 +13,7 @@ from agent_lsp.tools.files import (
     resolve_inside,
     save,
     uniform_line_end,
+    unsaved,
 )
 from agent_lsp.workspace import Access, Workspace
 
@@ -53,19 +54,21 @@ async def _run(params: WriteFile, context: ToolContext) -> ToolResult:
     path = resolve_inside(context.workspace, params.path)
     file = await load_for_change(path, context)
     after = _adapt(params.content, file) if context.change is None else context.change.after or ""
+    document = None if file is None else file.document
+    if document is not None and document.typed and context.change is None:  # nobody saw what would be lost (F34)
+        raise unsaved(path)
     if file is not None and file.text == after:
         return ToolResult(
             content=f"{path.display} has this content already", metadata={"path": path.display, "changed": False}
         )
-    await save(path, after, previous=file)
+    note = await save(path, after, previous=file, documents=context.documents)
     verb = "Created" if file is None else "Replaced"
     count = count_lines(after)
     notes = [f"{count:,} line{'' if count == 1 else 's'}"]
     if uniform_line_end(after) != uniform_line_end(params.content):
         notes.append("in the line ends of the old file")
-    return ToolResult(
-        content=f"{verb} {path.display} ({', '.join(notes)})", metadata={"path": path.display, "changed": True}
-    )
+    content = "\n".join(filter(None, (f"{verb} {path.display} ({', '.join(notes)})", note)))
+    return ToolResult(content=content, metadata={"path": path.display, "changed": True})
 
 
 def _action(params: WriteFile, workspace: Workspace) -> Action:

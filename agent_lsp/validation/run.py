@@ -20,6 +20,7 @@ from pathspec import GitIgnoreSpec
 
 from agent_lsp.processes import Program, ProgramResult, run_program
 from agent_lsp.validation.findings import read_findings
+from agent_lsp.validation.logs import write_log
 from agent_lsp.validation.validator import REPORT, Finding, Validator
 
 Status: TypeAlias = Literal["green", "red", "timeout", "missing", "not run"]
@@ -76,7 +77,7 @@ def without_times(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """Where validators run. ``environment`` is that of child processes; ``logs`` is a private directory."""
+    """Where validators run. ``environment`` is that of child processes; ``logs`` is the session's directory."""
 
     root: Path
     environment: Mapping[str, str]
@@ -168,7 +169,7 @@ def _result(
     validator: Validator, around: Surroundings, ran: ProgramResult, report: Path, duration: float
 ) -> ValidatorResult:
     text = ran.stdout.readable(MAX_LOG).strip()
-    log = _write_log(around.logs, validator, text)
+    log = write_log(around.logs, validator.name, text)
     findings: tuple[Finding, ...] = ()
     status = _status(validator, ran, text)
     if status in ("red", "timeout"):
@@ -205,19 +206,6 @@ def _has_no_tool(validator: Validator, text: str) -> bool:
     """``python -m tool`` where the interpreter does not have it."""
     tool = re.escape(validator.tool or validator.name)
     return re.fullmatch(rf"\S*: No module named {tool}(\.__main__.*)?", text) is not None
-
-
-def _write_log(logs: Path, validator: Validator, text: str) -> Path | None:
-    """Keep the whole output; None where it cannot be written."""
-    name = re.sub(r"[^\w.-]+", "-", validator.name)[:60] or "validator"
-    try:
-        logs.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor, path = tempfile.mkstemp(dir=logs, prefix=f"{name}-", suffix=".log")
-        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(text)
-    except OSError:
-        return None
-    return Path(path)
 
 
 _FAILING = re.compile(r"error|fail|exception|assert|^E  |panic|✕|✗", re.IGNORECASE)

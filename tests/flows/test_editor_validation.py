@@ -1,16 +1,20 @@
 """Validation as an editor meets it: a real pytest, diagnostics where it fails, the reminder, the fix, green."""
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+import anyio
+import anyio.to_thread
 import pytest
 
 from tests.flows.test_editor_hooks import diagnostics
 from tests.flows.test_language_server import Human, command, editor
+from tests.support.jsonrpc_client import ErrorReply, ProcessClient
 from tests.support.openai_server import OpenAIServer
 
 PYTEST = {
@@ -116,7 +120,7 @@ async def test_validation_by_hand_offers_help_where_it_is_red(tmp_path: Path, se
             {
                 "textDocument": {"uri": uri},
                 "range": shown["diagnostics"][0]["range"],
-                "context": {"diagnostics": shown["diagnostics"], "only": ["refactor"]},
+                "context": {"diagnostics": shown["diagnostics"], "only": ["source"]},
             },
         )
         document = {"uri": uri, "languageId": "python", "version": 1, "text": TEST}
@@ -144,11 +148,133 @@ async def test_validation_by_hand_offers_help_where_it_is_red(tmp_path: Path, se
     assert [(action["title"].split(":")[0], action["command"]["command"]) for action in actions] == [
         ("Ask the agent to fix this", "agent.run"),
         ("Run validation again", "agent.validate"),
+        ("Ask the agent about the selection", "agent.run"),
     ]
     assert actions[0]["command"]["arguments"][0]["context"][0]["uri"] == uri
     assert others == []
     assert aged["params"]["diagnostics"][0]["severity"] == 3
     assert status["validation"] == "stale"
+
+
+@pytest.mark.requirement("S4-validate", "S4-validation")
+async def test_validation_by_hand_needs_no_model_but_the_fix_does(tmp_path: Path, server: OpenAIServer) -> None:
+    work = project(tmp_path)
+    (work / "doubling.py").write_text(WRONG)
+    human = Human("Ask the agent to fix")
+
+    async with editor(tmp_path, server, human=human, variables={"AGENT_LSP_MODEL": ""}) as client:
+        await command(client, "agent.trust")
+        await command(client, "agent.trust", {"decision": "grant"})
+        started = await command(client, "agent.validate")
+        found = await diagnostics(client, work / "test_double.py", some=True)
+        told = await client.wait_for(lambda m: m.get("params", {}).get("type") == 1)
+        status = await command(client, "agent.status")
+        with pytest.raises(ErrorReply, match="No model is set; give --model NAME"):
+            await client.request("agent/prompt", {"prompt": "x"})
+        progress = [params["value"] for params in client.of_method("$/progress")]
+
+    assert started == {"started": True}
+    assert "assert 5 == 6" in found[0]["message"]
+    assert human.questions[0]["message"].startswith("Validation failed: pytest [")
+    assert told["params"]["message"].startswith("Agent: No model is set; ")
+    assert (status["validation"], [session["model"] for session in status["sessions"]]) == ("red", [None])
+    assert next(value["title"] for value in progress if value["kind"] == "begin") == "Agent: validation"
+    assert next(value["message"] for value in progress if value["kind"] == "end") == "red"
+
+
+class Gate:
+    """A validator that waits for its result: a word, and whether that is good."""
+
+    def __init__(self, work: Path) -> None:
+        self._pipe = work.parent / "gate"
+        os.mkfifo(self._pipe)
+        command = f"read word <{self._pipe}; echo note.txt:1: $word; test $word = good"
+        self.entry = {"name": "gate", "command": command}
+
+    async def open(self) -> IO[str]:
+        """Wait until it runs; returns what takes the word."""
+        return await anyio.to_thread.run_sync(self._pipe.open, "w")
+
+
+async def state(client: ProcessClient) -> Any:
+    return (await command(client, "agent.status"))["validation"]
+
+
+async def ended(client: ProcessClient, status: str) -> None:
+    """Wait for the end of a progress that says so."""
+    await client.wait_for(
+        lambda m: m.get("method") == "$/progress" and m["params"]["value"] == {"kind": "end", "message": status}
+    )
+
+
+@pytest.mark.requirement("S4-validation", "S4-validate", "S4-status")
+async def test_status_tells_idle_running_red_stale_and_green(tmp_path: Path, server: OpenAIServer) -> None:
+    gate = Gate(tmp_path / "work")
+    work = project(tmp_path, validators=[gate.entry])
+    document = {"uri": (work / "new.txt").as_uri(), "languageId": "text", "version": 1, "text": ""}
+    elsewhere = document | {"uri": (tmp_path / "new.txt").as_uri()}
+
+    async def edit(document: dict[str, Any]) -> Any:
+        change = {"textDocument": {"uri": document["uri"], "version": 2}, "contentChanges": [{"text": "x"}]}
+        await client.notify("textDocument/didOpen", {"textDocument": document})
+        await client.notify("textDocument/didChange", change)
+        return await state(client)
+
+    async with editor(tmp_path, server) as client:
+        states = [await state(client)]
+        await command(client, "agent.trust")
+        await command(client, "agent.trust", {"decision": "grant"})
+        for word, status in (("bad", "red"), ("good", "green")):
+            started = await command(client, "agent.validate")
+            with await gate.open() as result:
+                twice = await command(client, "agent.validate")
+                states.append(await state(client))
+                result.write(f"{word}\n")
+            await ended(client, status)
+            states += [await state(client), await edit(elsewhere), await edit(document)]
+            assert (started, twice) == ({"started": True}, {"started": False})
+
+    assert states == ["idle", "running", "red", "red", "stale", "running", "green", "green", "stale"]
+
+
+@pytest.mark.requirement("S4-validation", "S4-cancel")
+async def test_cancelled_validation_is_idle_and_not_running_for_ever(tmp_path: Path, server: OpenAIServer) -> None:
+    gate = Gate(tmp_path / "work")
+    project(tmp_path, validators=[gate.entry])
+
+    async with editor(tmp_path, server) as client:
+        await command(client, "agent.trust")
+        await command(client, "agent.trust", {"decision": "grant"})
+        await command(client, "agent.validate")
+        begun = await client.wait_for(lambda m: m.get("params", {}).get("value", {}).get("kind") == "begin")
+        with await gate.open():
+            await client.notify("window/workDoneProgress/cancel", {"token": begun["params"]["token"]})
+            await ended(client, "cancelled")
+        after = await state(client)
+
+    assert after == "idle"
+
+
+@pytest.mark.requirement("S4-validation", "S4-validate")
+async def test_validation_without_validators_clears_what_the_last_one_found(
+    tmp_path: Path, server: OpenAIServer
+) -> None:
+    work = project(tmp_path)
+    (work / "doubling.py").write_text(WRONG)
+
+    async with editor(tmp_path, server) as client:
+        await command(client, "agent.trust")
+        await command(client, "agent.trust", {"decision": "grant"})
+        await command(client, "agent.validate")
+        await diagnostics(client, work / "test_double.py", some=True)
+        await ended(client, "red")
+        red = await state(client)
+        (work / ".agent-lsp" / "settings.json").write_text('{"validation": {"enabled": false}}')
+        await command(client, "agent.validate")
+        await diagnostics(client, work / "test_double.py", some=False)
+        after = await state(client)
+
+    assert (red, after) == ("red", "idle")
 
 
 @pytest.mark.requirement("B42", "F70", "S4-validation")

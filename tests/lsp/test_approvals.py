@@ -67,7 +67,7 @@ async def test_one_question_is_on_screen_while_the_others_wait() -> None:
         for id_ in ("one", "two", "three"):
             group.start_soon(ask_into, replies, approver, id_)
         await screen.next_question()
-        waiting = [entry.id for entry in approver.pending]
+        waiting = [entry.request.id for entry in approver.pending]
         for title in (ALLOW, DENY, "Always allow shell(echo *)"):
             await screen.answer(title)
 
@@ -107,7 +107,7 @@ async def test_question_that_was_answered_in_another_way_is_withdrawn() -> None:
         group.start_soon(ask_into, replies, approver, "one")
         await screen.next_question()
         approver.withdraw("trust")
-        still_waiting = [entry.id for entry in approver.pending]
+        still_waiting = [entry.request.id for entry in approver.pending]
         approver.withdraw("test")
 
     screen.close()

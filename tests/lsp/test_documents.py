@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lsprotocol import types
 
-from agent_lsp.lsp.documents import EditorDocuments, file_name, path_of, split_lines
+from agent_lsp.lsp.documents import EditorDocuments, all_lines, file_name, path_of
 from agent_lsp.workspace import Document
 
 ENCODINGS = {"utf-8": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}
@@ -58,7 +58,7 @@ def test_edits_give_the_text_of_a_plain_model(text: str, encoding: str, data: st
         documents.change(types.VersionedTextDocumentIdentifier(uri="untitled:a", version=version), [edit])
         text = text[:start] + inserted + text[end:]
         assert text_of(documents) == text
-        assert documents._by_uri["untitled:a"]._lines == split_lines(text)
+        assert documents._by_uri["untitled:a"]._lines == all_lines(text)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_edits_give_the_text_of_a_plain_model(text: str, encoding: str, data: st
     ],
 )
 def test_lines_end_where_the_protocol_says(text: str, lines: list[str]) -> None:
-    assert split_lines(text) == lines
+    assert all_lines(text) == lines
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_odd_ranges_are_clamped(text: str, span: tuple[int, int, int, int], inse
     documents = opened(text)
     change(documents, span, inserted)
     assert text_of(documents) == expected
-    assert documents._by_uri["untitled:a"]._lines == split_lines(expected)
+    assert documents._by_uri["untitled:a"]._lines == all_lines(expected)
 
 
 def test_change_leaves_the_callers_positions_alone() -> None:
@@ -111,7 +111,7 @@ def test_full_change_replaces_the_text(tmp_path: Path) -> None:
     documents = opened("one", path.as_uri())
     whole = types.TextDocumentContentChangeWholeDocument(text="two\n")
     documents.change(types.VersionedTextDocumentIdentifier(uri=path.as_uri(), version=7), [whole])
-    assert documents.get(path) == Document(text="two\n", version=7, unsaved=True)
+    assert documents.get(path) == Document(text="two\n", version=7, unsaved=True, typed=True)
 
 
 def test_change_of_a_document_that_is_not_open_is_ignored() -> None:
@@ -139,7 +139,7 @@ def test_document_just_opened_is_unsaved_if_it_differs_from_its_file(
     path = tmp_path / "a"
     if on_disk is not None:
         path.write_bytes(on_disk)
-    assert opened(text, path.as_uri()).get(path) == Document(text=text, version=1, unsaved=unsaved)
+    assert opened(text, path.as_uri()).get(path) == Document(text=text, version=1, unsaved=unsaved, typed=unsaved)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
@@ -189,9 +189,9 @@ def test_same_file_opened_under_two_uris_stays_open_until_both_are_closed(tmp_pa
     first, second = path.as_uri(), path.as_uri().replace("%20", " ")
     documents = opened("one", first)
     documents.open(types.TextDocumentItem(uri=second, language_id="x", version=5, text="two"))
-    assert documents.get(path) == Document(text="two", version=5, unsaved=True)
+    assert documents.get(path) == Document(text="two", version=5, unsaved=True, typed=True)
     documents.close(second)
-    assert documents.get(path) == Document(text="one", version=1, unsaved=True)
+    assert documents.get(path) == Document(text="one", version=1, unsaved=True, typed=True)
 
 
 @pytest.mark.parametrize(
@@ -219,3 +219,20 @@ def test_uri_names_a_file(uri: str, windows: bool, name: str | None) -> None:
 
 def test_uri_with_nul_has_no_path() -> None:
     assert path_of("file:///a%00b") is None
+
+
+@pytest.mark.requirement("F34")
+@pytest.mark.parametrize(
+    ("on_disk", "unsaved"), [(b"two\n", False), (b"two\r\n", False), (b"2\n", True), (b"\xff", True)]
+)
+def test_file_that_the_editor_reads_anew_is_not_unsaved(tmp_path: Path, on_disk: bytes, unsaved: bool) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"one\n")
+    documents = opened("one\n", path.as_uri())
+    path.write_bytes(on_disk)
+    documents.change(
+        types.VersionedTextDocumentIdentifier(version=2, uri=path.as_uri()),
+        [types.TextDocumentContentChangeWholeDocument(text="two\n")],
+    )
+
+    assert documents.get(path) == Document(text="two\n", version=2, unsaved=unsaved, typed=unsaved)

@@ -47,6 +47,9 @@ WELL_FORMED: dict[str, Json] = {
     "textDocument/didSave": {**DOCUMENT, "text": "d"},
     "textDocument/didClose": DOCUMENT,
     "textDocument/codeAction": {**DOCUMENT, "range": RANGE, "context": {"diagnostics": [DIAGNOSTIC], "only": ["x"]}},
+    "codeAction/resolve": {"title": "t", "kind": "quickfix", "data": ["agent.run", [PROMPT]]},
+    "textDocument/codeLens": DOCUMENT,
+    "workspace/textDocumentContent": {"uri": "agent-lsp:/a.diff"},
     "workspace/didChangeConfiguration": {
         "settings": {
             "agentLsp": {
@@ -68,9 +71,13 @@ WELL_FORMED: dict[str, Json] = {
     "agent.cancel": {"sessionId": "s"},
     "agent.mode": {"mode": "default"},
     "agent.approvals.answer": {"id": "i", "decision": "deny", "scope": "once", "feedback": "f"},
+    "agent.approvals.part": {"id": "i", "hunk": 0, "decision": "allow"},
+    "agent.approvals.show": {"id": "i", "side": "before"},
     "agent.approvals.allow": {"id": "i"},
     "agent.approvals.deny": {"id": "i"},
     "agent.validate": {"sessionId": "s"},
+    "agent.hooks.open": {"source": "/nowhere/settings.json", "line": 1, "column": 1},
+    "agent.hooks.dismiss": {"uri": URI},
     "agent.trust": {"decision": "revoke"},
 }
 """Parameters of methods, and argument objects of commands, to damage."""

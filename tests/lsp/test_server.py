@@ -90,10 +90,10 @@ async def test_document_is_mirrored_in_the_encoding_agreed_on(encoding: str) -> 
         await client.notify(
             "textDocument/didChange", {"textDocument": {"uri": uri, "version": 2}, "contentChanges": changes}
         )
-        expected = {"text": "\U0001f600ab\n", "version": 2, "unsaved": True}
+        expected = {"text": "\U0001f600ab\n", "version": 2, "unsaved": True, "typed": True}
         assert await client.request("agent/document", {"uri": uri}) == expected
         await client.notify("textDocument/didSave", {"textDocument": {"uri": uri}})
-        assert await client.request("agent/document", {"uri": uri}) == expected | {"unsaved": False}
+        assert await client.request("agent/document", {"uri": uri}) == expected | {"unsaved": False, "typed": False}
         await client.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
         assert await client.request("agent/document", {"uri": uri}) is None
 
@@ -109,7 +109,7 @@ async def test_edit_with_numbers_beyond_the_protocols_bounds_is_not_lost() -> No
         await client.notify("textDocument/didOpen", {"textDocument": item})
         identifier = {"uri": uri, "version": version + 1}
         await client.notify("textDocument/didChange", {"textDocument": identifier, "contentChanges": [edit]})
-        expected = {"text": "ab", "version": version + 1, "unsaved": True}
+        expected = {"text": "ab", "version": version + 1, "unsaved": True, "typed": True}
         assert await client.request("agent/document", {"uri": uri}) == expected
 
 

@@ -184,12 +184,26 @@ Change = Callable[[SessionOptions], SessionOptions]
     [
         (lambda given: dataclasses.replace(given, level=9), "There is no chapter 9; chapters are 1, 2, 3, 4"),
         (lambda given: dataclasses.replace(given, mode="wild"), "There is no permission mode 'wild'"),
-        (lambda given: dataclasses.replace(given, model=None), "No model is set"),
     ],
 )
 def test_wrong_options_are_named(tmp_path: Path, change: Change, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         open_session(change(options(tmp_path)))
+
+
+@pytest.mark.requirement("S4-validate", "A69")
+async def test_model_is_missed_by_a_prompt_and_not_by_validation(tmp_path: Path) -> None:
+    session = open_session(options(tmp_path, model=None))
+    events = listen(session)
+
+    report = await session.validate()
+    finished = await session.run("x")
+
+    assert report.status == "none"
+    assert (finished.stop_reason, str(finished.error).split(";")[0]) == ("failed", "No model is set")
+    assert (events, list(session.transcript)) == ([finished], [])
+    with pytest.raises(ConfigurationError, match=r"^No model is set"):
+        session.connect()
 
 
 @pytest.mark.requirement("S2-layers", "S2-errors")

@@ -1,12 +1,21 @@
 """Validation on stop: when it runs, what goes back to the model, and when it ends."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agent_lsp.agent.events import AgentEvent, TurnFinished, ValidationFinished, ValidationReport, ValidatorFinished
+from agent_lsp.agent.events import (
+    AgentEvent,
+    FileChanged,
+    TurnFinished,
+    ValidationFinished,
+    ValidationReport,
+    ValidationStarted,
+    ValidatorFinished,
+)
 from agent_lsp.approvals import ApprovalReply
 from agent_lsp.errors import ModelError
 from agent_lsp.hooks.contract import HookContext, HookEvent, HookResult
@@ -16,6 +25,7 @@ from agent_lsp.models.scripted import ScriptedModel, Step, calls, says
 from agent_lsp.session.assemble import SessionOptions, open_session
 from agent_lsp.session.session import PermissionMode, Session
 from tests.support.harness import RecordingApprover
+from tests.validation.test_baseline import git
 
 REMINDER = (
     "<system-reminder>\nThe PostStopValidation hook failed. Fix the problem based on the following output:\n"
@@ -103,6 +113,37 @@ async def test_unnatural_end_runs_nothing_and_the_next_natural_stop_does(
     await project.run()
 
     assert (first.stop_reason, nothing, project.rounds()) == (stop_reason, [], ["red", "green"])
+
+
+@pytest.mark.requirement("B39")
+@pytest.mark.parametrize(("max_turns", "stop_reason"), [(9, "failed"), (2, "limit")])
+async def test_error_behind_a_red_round_keeps_its_report_and_the_next_turn_does_not(
+    tmp_path: Path, max_turns: int, stop_reason: str
+) -> None:
+    script = [write("a bug"), says("done"), ModelError("down"), ModelError("down")]
+    project = Project(tmp_path, *script, max_turns=max_turns)
+
+    red, without = await project.run(), await project.run()
+
+    assert (red.stop_reason, project.rounds()) == (stop_reason, ["red"])
+    assert red.validation is not None
+    assert (red.validation.status, red.validation.failing) == ("red", ("nobugs",))
+    assert (without.stop_reason, without.validation) == ("failed", None)
+
+
+@pytest.mark.requirement("B39", "F60")
+async def test_cancel_behind_a_red_round_keeps_its_report(tmp_path: Path) -> None:
+    project = Project(tmp_path, write("a bug"), says("done"), says("not asked for"))
+
+    def cancel(event: AgentEvent) -> None:
+        if isinstance(event, ValidationFinished):
+            project.session.cancel()
+
+    project.session.subscribe(cancel)
+    finished = await project.run()
+
+    assert finished.validation is not None
+    assert (finished.stop_reason, finished.validation.failing) == ("cancelled", ("nobugs",))
 
 
 def _stop_at_once(registry: HookRegistry) -> None:
@@ -249,6 +290,93 @@ async def test_refused_validator_leaves_the_workspace_dirty_and_does_not_bother_
     assert project.session.validation.dirty
 
 
+@pytest.mark.requirement("B42", "F70")
+async def test_validator_that_changes_while_it_is_approved_does_not_run(tmp_path: Path) -> None:
+    script = tmp_path / "check.sh"
+    script.write_text("exit 0\n")
+
+    async def swap() -> None:
+        script.write_text("touch ran\n")
+
+    project = Project(
+        tmp_path,
+        write("fine"),
+        says("done"),
+        trusted=False,
+        approver=RecordingApprover(ApprovalReply(allowed=True), before=swap),
+        validation={"validators": [{"name": "check", "command": "sh check.sh"}]},
+    )
+    project.session.set_mode(PermissionMode.BYPASS)
+
+    finished = await project.run()
+
+    assert finished.validation == ValidationReport(
+        status="refused", notes=("check was not run: it changed while it was being approved",)
+    )
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.requirement("B39")
+async def test_file_that_changes_during_a_green_round_is_not_verified_by_it(tmp_path: Path) -> None:
+    validators = [
+        {"name": "texts", "command": "true", "paths": ["*.txt"]},
+        {"name": "code", "command": "true", "paths": ["*.py"]},
+    ]
+    project = Project(tmp_path, write("x"), *map(says, "abc"), validation={"validators": validators})
+    validation = project.session.validation
+    assert validation is not None
+    meanwhile = [FileChanged(call_id="another", path="new.py")]
+
+    def change(event: AgentEvent) -> None:
+        if isinstance(event, ValidatorFinished) and meanwhile:
+            validation.note(meanwhile.pop())
+
+    project.session.subscribe(change)
+    for _ in range(3):
+        await project.run()
+
+    names = [event.validators for event in project.events if isinstance(event, ValidationStarted)]
+    assert names == [("texts",), ("texts", "code")]
+
+
+def repository(root: Path) -> Path:
+    """A git repository with one file that nobody complains about."""
+    root.mkdir()
+    (root / "old.txt").write_text("fine\n")
+    git(root, "init", "-q")
+    git(root, "add", ".")
+    git(root, "commit", "-q", "-m", "x")
+    return root
+
+
+@pytest.mark.requirement("B36", "S2-validation")
+async def test_baseline_is_from_before_the_first_change_and_not_from_between_two(tmp_path: Path) -> None:
+    script = [write("a bug"), write("fine", "more.txt"), says("done"), write("fine"), says("mended")]
+    project = Project(repository(tmp_path / "work"), *script)
+
+    await project.run()
+
+    assert project.rounds() == ["red", "green"]
+    assert project.injected() == [REMINDER.format("code.txt:1:a bug\nfound a bug")]
+
+
+@pytest.mark.requirement("S2-validation")
+async def test_baseline_of_what_stays_red_is_gone_when_the_session_closes(tmp_path: Path) -> None:
+    places = tmp_path / "places"
+    told = {"name": "nobugs", "command": f"pwd >> {places}; {HAS_BUG}"}
+    project = Project(
+        repository(tmp_path / "work"), write("a bug"), *map(says, "ab"), validation={"validators": [told]}
+    )
+
+    async with project.session.opened(drain=0):
+        await project.run()
+        copy = Path(places.read_text().splitlines()[1])
+        kept = copy.is_dir()
+
+    assert (project.rounds(), kept, copy.exists()) == (["red", "red"], True, False)
+    assert copy != project.root
+
+
 @pytest.mark.requirement("B34")
 @pytest.mark.parametrize("how", ["option", "setting", "chapter"])
 async def test_validation_can_be_switched_off(tmp_path: Path, how: str) -> None:
@@ -290,3 +418,16 @@ async def test_files_that_a_validator_changed_are_told(tmp_path: Path) -> None:
     finished = await project.run()
 
     assert finished.validation == ValidationReport(status="green", notes=("fixer changed code.txt",))
+
+
+@pytest.mark.requirement("F41")
+async def test_old_logs_of_another_session_are_removed(tmp_path: Path) -> None:
+    logs = []
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        project = Project(tmp_path / name, write("fine"), says("done"))
+        await project.run()
+        logs += [Path(str(event.log)) for event in project.events if isinstance(event, ValidatorFinished)]
+        os.utime(logs[-1], (0, 0))
+
+    assert [log.exists() for log in logs] == [False, True]

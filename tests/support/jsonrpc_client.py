@@ -4,6 +4,7 @@ It reads frames strictly, so that a stray byte on the server's output fails the 
 requests from a table, as editors do: with a result, with an error, or never.
 """
 
+import inspect
 import itertools
 import json
 import os
@@ -156,7 +157,8 @@ class Client:
         reply: Message
         try:
             handler = self.handlers.get(request["method"], _unknown)
-            reply = {"result": handler(request.get("params"))}
+            result = handler(request.get("params"))
+            reply = {"result": await result if inspect.isawaitable(result) else result}
         except NoReply:
             return
         except ErrorReply as error:

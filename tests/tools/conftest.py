@@ -11,13 +11,39 @@ from agent_lsp.errors import ToolError
 from agent_lsp.messages import JsonValue, ToolResult
 from agent_lsp.tools.base import AnyTool, ToolContext
 from agent_lsp.tools.registry import parse_arguments
-from agent_lsp.workspace import Document, Workspace
+from agent_lsp.workspace import Document, FileProblems, ResolvedPath, Workspace, Written
 
 Call: TypeAlias = Callable[..., Awaitable[ToolResult]]
 
 
-class OpenDocuments(dict[Path, Document]):
-    """What an editor holds, by resolved path."""
+class OpenDocuments:
+    """What an editor holds, by resolved path. It takes edits as ``written`` says, and keeps them as unsaved text."""
+
+    def __init__(self) -> None:
+        self.written = Written.CANNOT
+        self.reported: list[FileProblems] = []
+        self._open: dict[Path, Document] = {}
+
+    def __setitem__(self, path: Path, document: Document) -> None:
+        self._open[path] = document
+
+    def __getitem__(self, path: Path) -> Document:
+        return self._open[path]
+
+    async def get(self, path: Path) -> Document | None:
+        return self._open.get(path)
+
+    async def write(self, path: ResolvedPath, document: Document, text: str) -> Written:
+        if self.written in (Written.SAVED, Written.HELD):
+            version = document.version + 1
+            self[path.path] = Document(text=text, version=version, unsaved=self.written is Written.HELD)
+        return self.written
+
+    async def until_saved(self) -> tuple[str, ...]:
+        return ()
+
+    async def problems(self, path: Path | None) -> tuple[FileProblems, ...]:
+        return tuple(report for report in self.reported if path in (None, report.path))
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from agent_lsp.tools.base import ToolContext
 from agent_lsp.tools.edit import EDIT_FILE
 from agent_lsp.tools.files import TextFile, decode
 from agent_lsp.tools.matching import Edited, apply_edit, nearest_lines
-from agent_lsp.workspace import Access, Document
+from agent_lsp.workspace import Access, Document, Written
 from tests.tools.conftest import Call, OpenDocuments
 
 CODECS = [
@@ -273,6 +273,38 @@ async def test_edit_file_changes_a_file_that_is_open_and_saved(
     await call(EDIT_FILE, **REPLACE_ONE)
 
     assert (root / "file").read_text() == "1"
+
+
+@pytest.mark.requirement("F34")
+@pytest.mark.parametrize(
+    ("written", "ending"),
+    [(Written.SAVED, ""), (Written.HELD, "\nIt is in the editor, not saved yet: programs still find the old file")],
+)
+async def test_edit_file_changes_unsaved_text_in_the_editor(
+    root: Path, documents: OpenDocuments, call: Call, written: Written, ending: str
+) -> None:
+    (root / "file").write_text("one")
+    documents[root / "file"] = Document(text="one typed", version=2, unsaved=True, typed=True)
+    documents.written = written
+
+    result = await call(EDIT_FILE, **REPLACE_ONE)
+
+    assert result.content == f"Edited file\n- line 1{ending}"
+    assert documents[root / "file"].text == "1 typed"
+    assert (root / "file").read_text() == "one"
+
+
+@pytest.mark.requirement("F34", "F33")
+async def test_edit_file_that_stays_stale_ends_with_the_fresh_text(
+    root: Path, documents: OpenDocuments, call: Call
+) -> None:
+    (root / "file").write_text("one")
+    documents[root / "file"] = Document(text="one typed", version=2, unsaved=True)
+    documents.written = Written.STALE
+
+    result = await call(EDIT_FILE, **REPLACE_ONE)
+
+    assert (result.code, documents[root / "file"].text) == ("stale_file", "one typed")
 
 
 async def test_edit_file_says_what_it_would_do(root: Path, context: ToolContext) -> None:

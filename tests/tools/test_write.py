@@ -11,7 +11,7 @@ from agent_lsp.errors import ToolError
 from agent_lsp.messages import ToolResult
 from agent_lsp.tools.base import ToolContext
 from agent_lsp.tools.write import WRITE_FILE
-from agent_lsp.workspace import Access, Document
+from agent_lsp.workspace import Access, Document, Written
 from tests.tools.conftest import Call, OpenDocuments
 
 UTF8, UTF16 = codecs.BOM_UTF8, codecs.BOM_UTF16_LE
@@ -87,6 +87,18 @@ async def test_write_file_refuses_what_it_would_damage(root: Path, call: Call, p
     assert result.content == expected.format(outside=outside)
     assert not (outside / "file").exists()
     assert (root / "binary").read_bytes() == b"\0"
+
+
+@pytest.mark.requirement("F34")
+async def test_write_file_replaces_no_typed_text_that_nobody_saw(
+    root: Path, documents: OpenDocuments, call: Call
+) -> None:
+    documents[root / "file"] = Document(text="typed", version=1, unsaved=True, typed=True)
+    documents.written = Written.HELD
+
+    result = await call(WRITE_FILE, path="file", content="new")
+
+    assert (result.code, documents[root / "file"].text) == ("unsaved_changes", "typed")
 
 
 @pytest.mark.requirement("F34")

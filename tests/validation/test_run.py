@@ -119,6 +119,16 @@ async def test_failure_without_a_change_is_not_run_again(around: Surroundings) -
     assert (around.root.parent / "runs").read_text() == "x\n"
 
 
+@pytest.mark.requirement("F43", "F40")
+async def test_fixer_that_hangs_after_fixing_is_not_run_again(around: Surroundings) -> None:
+    (around.root / "a.txt").write_text("bad")
+    hanging = validator(f"echo x >> {around.root.parent / 'runs'}; echo good > a.txt; exec sleep 300", timeout=0.5)
+
+    assert (await run_validator(hanging, around)).status == "timeout"
+    assert (around.root.parent / "runs").read_text() == "x\n"
+    assert (around.root / "a.txt").read_text() == "good\n"
+
+
 @pytest.mark.requirement("F41")
 async def test_long_output_keeps_its_ends_its_failing_lines_and_all_of_it_in_a_log(around: Surroundings) -> None:
     code = "print('first'); [print('noise', n, 'x' * 60) for n in range(70_000)]; print('FAILED here');"

@@ -1,0 +1,225 @@
+"""Edits of what the editor holds: made by the editor as one undo step, and checked against what it has then.
+
+Invariant: an edit counts as made when the editor shows its outcome, not when it says so (some say ``applied: true``
+and drop it). Text that the editor holds is never changed past it.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import Future
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import Any
+
+import anyio
+from lsprotocol import types
+from pygls.capabilities import get_capability
+from pygls.exceptions import JsonRpcException, JsonRpcMethodNotFound
+
+from agent_lsp.errors import ToolError
+from agent_lsp.lsp.documents import code_units, document_of, same_text, with_line_ends_of
+from agent_lsp.lsp.problems import SeenProblems, read_problems
+from agent_lsp.lsp.server import AgentServer
+from agent_lsp.workspace import Document, FileProblems, ResolvedPath, Written, lines_with_ends
+
+_log = logging.getLogger(__name__)
+
+APPLY_SECONDS = 5.0
+"""For an editor to make an edit, whatever it answers."""
+
+SETTLE_SECONDS = 2.0
+"""For its text to arrive once it says that the edit is made; editors collect changes before they send them."""
+
+READ_SECONDS = 5.0
+SAVE_SECONDS = 600.0
+GO_ON = "Go on without saving"
+
+
+class EditedDocuments:
+    """The ``Documents`` of the language server.
+
+    ``by_request`` says that the client takes ``agent/readDocument`` and ``agent/writeDocument``, ``tells_problems``
+    that it takes ``agent/diagnostics``; of others ``seen`` holds what they sent. ``ask`` shows a message with actions.
+    """
+
+    def __init__(
+        self,
+        server: AgentServer,
+        *,
+        by_request: bool,
+        tells_problems: bool,
+        seen: SeenProblems,
+        ask: Callable[[str, Sequence[str]], Awaitable[str | None]],
+    ) -> None:
+        self._server = server
+        self._mirror = server.documents
+        self._by_request = by_request
+        self._tells_problems = tells_problems
+        self._seen = seen
+        self._ask_human = ask
+        self._can_apply = bool(get_capability(server.client_capabilities, "workspace.apply_edit"))
+
+    async def get(self, path: Path) -> Document | None:
+        """The open document of a resolved path; a client that takes our requests is asked for what it did not send."""
+        document = self._mirror.get(path)
+        if document is None and self._by_request:
+            match await self._request("agent/readDocument", {"uri": path.as_uri()}, READ_SECONDS):
+                case {"text": str(text), "version": int(version)}:
+                    return document_of(path, text, version)
+        return document
+
+    async def write(self, path: ResolvedPath, document: Document, text: str) -> Written:
+        """Make the text of an open document another one. Raises ToolError where the editor does not do it."""
+        text = with_line_ends_of(document.text, text)
+        edits = text_edits(document.text, text, self._mirror.position_encoding)
+        if self._by_request:
+            written = await self._write_by_request(path, document, edits)
+        elif self._can_apply:
+            written = await self._apply(path, document, text, edits)
+        else:
+            written = Written.CANNOT
+        if written in (Written.SAVED, Written.HELD):
+            self._mirror.note_ours(path.path, text)
+        return written
+
+    async def until_saved(self) -> tuple[str, ...]:
+        """Wait until the human has saved what we changed, or goes on without; the names of what is not saved."""
+        names = self._unsaved()
+        if not names:
+            return ()
+        message = f"Programs read files on disk. Save {', '.join(names)} so that they see the agent's change."
+        with anyio.move_on_after(SAVE_SECONDS):
+            async with anyio.create_task_group() as group:
+
+                async def ask() -> None:
+                    if await self._ask_human(message, (GO_ON,)) == GO_ON:
+                        group.cancel_scope.cancel()
+
+                group.start_soon(ask)
+                while self._unsaved():
+                    await self._mirror.next_change()
+                group.cancel_scope.cancel()
+        return self._unsaved()
+
+    async def problems(self, path: Path | None) -> tuple[FileProblems, ...]:
+        """What the editor's language servers report."""
+        if not self._tells_problems:
+            return self._seen.of(path)
+        params = {} if path is None else {"uri": self._mirror.uri(path)}
+        answer = await self._request("agent/diagnostics", params, READ_SECONDS)
+        return tuple(each for each in read_problems(answer, self._mirror) if path in (None, each.path))
+
+    def _unsaved(self) -> tuple[str, ...]:
+        return tuple(path.name for path in self._mirror.unsaved_ours())
+
+    # By our own requests
+
+    async def _write_by_request(self, path: ResolvedPath, document: Document, edits: list[types.TextEdit]) -> Written:
+        params = {
+            "uri": self._mirror.uri(path.path),
+            "version": document.version,
+            "edits": edits,
+            "save": True,
+        }
+        match await self._request("agent/writeDocument", params, APPLY_SECONDS):
+            case {"applied": True}:
+                return Written.SAVED
+            case {"applied": False, **rest}:
+                now = await self.get(path.path)
+                if now is None or now.text != document.text:
+                    return Written.STALE
+                raise _refused(path, str(rest.get("reason") or ""))
+        raise _refused(path, "it gave no answer")
+
+    async def _request(self, method: str, params: Mapping[str, Any], seconds: float) -> object:
+        """The answer of a client of ours; None where there is none."""
+        try:
+            with anyio.move_on_after(seconds):
+                answer: object = await self._server.protocol.send_request_async(method, dict(params))
+                return answer
+            _log.warning("the client did not answer %s within %g s", method, seconds)
+        except JsonRpcException as error:
+            _log.warning("the client refused %s: %s", method, error)
+            if error.code == JsonRpcMethodNotFound.CODE:
+                self._tells_problems = self._tells_problems and method != "agent/diagnostics"
+                self._by_request = self._by_request and method == "agent/diagnostics"
+        return None
+
+    # By the protocol's request
+
+    async def _apply(self, path: ResolvedPath, document: Document, text: str, edits: list[types.TextEdit]) -> Written:
+        question: Future[types.ApplyWorkspaceEditResult] = self._server.workspace_apply_edit(
+            types.ApplyWorkspaceEditParams(
+                label=f"Agent: {path.display}", edit=self._workspace_edit(path, document, edits)
+            )
+        )
+        if await self._made(question, path.path, text):
+            now = self._mirror.get(path.path)
+            return Written.HELD if now is None or now.unsaved else Written.SAVED
+        if not question.done():
+            question.cancel()
+            raise _refused(path, "it gave no answer")
+        now = self._mirror.get(path.path)
+        error = question.exception()
+        if isinstance(error, JsonRpcException) and error.code == JsonRpcMethodNotFound.CODE:
+            self._can_apply = False
+            return Written.CANNOT
+        if now is None or now.text != document.text:
+            return Written.STALE
+        raise _refused(path, str(error) if error is not None else question.result().failure_reason or "")
+
+    async def _made(self, question: "Future[types.ApplyWorkspaceEditResult]", path: Path, text: str) -> bool:
+        """Whether the editor comes to show a text; a refusal ends the wait, an assent shortens it."""
+        answered = anyio.Event()
+        question.add_done_callback(lambda _: answered.set())
+        with anyio.move_on_after(APPLY_SECONDS):
+            async with anyio.create_task_group() as group:
+
+                async def heed_answer() -> None:
+                    await answered.wait()
+                    if question.exception() is None and question.result().applied:
+                        await anyio.sleep(SETTLE_SECONDS)
+                    group.cancel_scope.cancel()
+
+                group.start_soon(heed_answer)
+                while not same_text(self._mirror.get(path), text):
+                    await self._mirror.next_change()
+                group.cancel_scope.cancel()
+        return same_text(self._mirror.get(path), text)
+
+    def _workspace_edit(
+        self, path: ResolvedPath, document: Document, edits: list[types.TextEdit]
+    ) -> types.WorkspaceEdit:
+        uri = self._mirror.uri(path.path)
+        if not get_capability(self._server.client_capabilities, "workspace.workspace_edit.document_changes"):
+            return types.WorkspaceEdit(changes={uri: edits})
+        identifier = types.OptionalVersionedTextDocumentIdentifier(uri=uri, version=document.version)
+        return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(text_document=identifier, edits=[*edits])])
+
+
+def _refused(path: ResolvedPath, why: str) -> ToolError:
+    reason = f" ({why})" if why else ""
+    return ToolError(
+        "editor_refused",
+        f"The editor did not make the change to {path.display}{reason}. Read the file again before another try",
+    )
+
+
+def text_edits(old: str, new: str, encoding: str) -> list[types.TextEdit]:
+    """The edits, in whole lines, that make one text of another; positions count units of the encoding."""
+    lines, wanted = lines_with_ends(old), lines_with_ends(new)
+    return [
+        types.TextEdit(
+            range=types.Range(_position(lines, start, encoding), _position(lines, end, encoding)),
+            new_text="".join(wanted[new_start:new_end]),
+        )
+        for kind, start, end, new_start, new_end in SequenceMatcher(None, lines, wanted).get_opcodes()
+        if kind != "equal"
+    ]
+
+
+def _position(lines: list[str], line: int, encoding: str) -> types.Position:
+    """The start of a line; past the last one, the end of the text."""
+    if line == len(lines) > 0 and not lines[-1].endswith(("\n", "\r")):
+        return types.Position(line - 1, code_units(lines[-1], encoding))
+    return types.Position(line, 0)
