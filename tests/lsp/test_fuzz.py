@@ -21,6 +21,8 @@ from hypothesis import strategies as st
 from agent_lsp.lsp.setup import make_server
 from tests.flows.test_command_line import environment
 from tests.flows.test_language_server import CAPABILITIES, COMMAND
+from tests.lsp.harness import serving
+from tests.lsp.test_rpc import EDITORS
 from tests.support.jsonrpc_client import ErrorReply, ProcessClient, frame, spawn
 from tests.support.openai_server import OpenAIServer
 
@@ -83,6 +85,7 @@ WELL_FORMED: dict[str, Json] = {
 """Parameters of methods, and argument objects of commands, to damage."""
 
 _protocol = make_server().protocol
+OPTIONS = {"events": True, "approvals": True, "documents": True, "settings": {"permissions": {"mode": "default"}}}
 TOLD_BY_TURNS = ("Agent: ", "Settings: ", "Allow trust: ", "Validation was not run: ")
 COMMANDS = sorted(_protocol.fm.commands)
 METHODS = sorted({*_protocol.fm.builtin_features, *_protocol.fm.features, "$/cancelRequest"})
@@ -374,3 +377,16 @@ def refuses_everything(wire: Wire, code: int, admitted: tuple[str, ...]) -> None
                 wire.send(encoded({"jsonrpc": "2.0", "method": method, "params": params}))
     wire.send(frame(b"{") + encoded([]) + encoded({"jsonrpc": "2.0", "id": 1, "result": None}))
     assert wire.malformed(code) == [PARSE_ERROR, INVALID_REQUEST]
+
+
+@fuzz(60)
+@given(params=damaged({**EDITORS["nvim-0.11"], "initializationOptions": OPTIONS}))
+async def test_initialize_with_any_params_is_answered(params: Json) -> None:
+    async with serving(make_server()) as client:
+        id_ = await client.ask("initialize", params)
+        if isinstance(params, dict):
+            assert (await client.answer(id_))["serverInfo"]["name"] == "agent-lsp"
+        else:
+            with pytest.raises(ErrorReply) as reply:
+                await client.answer(id_)
+            assert reply.value.code == (INVALID_PARAMS if isinstance(params, list | None) else INVALID_REQUEST)
