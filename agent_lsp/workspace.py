@@ -150,6 +150,10 @@ class Documents(Protocol):
         """The open document of a resolved path, or None where the editor has none."""
         ...
 
+    def unsaved(self) -> tuple[tuple[Path, Document], ...]:
+        """The open documents with unsaved text, as far as the editor told."""
+        ...
+
     async def write(self, path: ResolvedPath, document: Document, text: str) -> Written:
         """Make the text of an open document another one, as one undo step, and save it where the editor can.
 
@@ -171,6 +175,9 @@ class NoDocuments:
 
     async def get(self, path: Path) -> Document | None:
         return None
+
+    def unsaved(self) -> tuple[tuple[Path, Document], ...]:
+        return ()
 
     async def write(self, path: ResolvedPath, document: Document, text: str) -> Written:
         return Written.CANNOT

@@ -62,6 +62,13 @@ class EditorDocuments:
         if (document := self._find(path)) is not None:
             document.ours = text
 
+    def unsaved(self) -> tuple[tuple[Path, Document], ...]:
+        """The documents with unsaved text, each path once."""
+        snapshots = {
+            document.path: document.snapshot() for document in self._by_uri.values() if document.path is not None
+        }
+        return tuple((path, document) for path, document in snapshots.items() if document.unsaved)
+
     def unsaved_ours(self) -> tuple[Path, ...]:
         """The documents that we changed and that are not saved since."""
         return tuple(

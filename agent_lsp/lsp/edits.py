@@ -68,6 +68,10 @@ class EditedDocuments:
                     return document_of(path, text, version)
         return document
 
+    def unsaved(self) -> tuple[tuple[Path, Document], ...]:
+        """The open documents with unsaved text, as far as the editor told."""
+        return self._mirror.unsaved()
+
     async def write(self, path: ResolvedPath, document: Document, text: str) -> Written:
         """Make the text of an open document another one. Raises ToolError where the editor does not do it."""
         text = with_line_ends_of(document.text, text)

@@ -35,14 +35,20 @@ def find_ripgrep(workspace: Workspace, environment: Mapping[str, str], scripts: 
 
 
 async def run_ripgrep(
-    ripgrep: Path, arguments: list[str], path: ResolvedPath, context: ToolContext, *, output_limit: int
+    ripgrep: Path, arguments: list[str], searched: ResolvedPath | str, context: ToolContext, *, output_limit: int
 ) -> ProgramResult:
-    """Run at the workspace root, so that paths in the output are relative to it. Raises ToolError on a time-out."""
-    target = "./" if path.path == context.workspace.root else path.display
+    """Search a path or a text. Runs at the workspace root, so that paths in the output are relative to it.
+
+    Raises ToolError on a time-out.
+    """
+    target, stdin = (
+        ("-", searched.encode("utf-8", "replace")) if isinstance(searched, str) else (_target(searched, context), b"")
+    )
     result = await run_program(
         Program(
             command=(str(ripgrep), *_FLAGS, *arguments, "--", target),
             cwd=context.workspace.root,
+            stdin=stdin,
             environment=context.environment,
             timeout=SECONDS,
             output_limit=output_limit,
@@ -51,6 +57,10 @@ async def run_ripgrep(
     if result.timed_out:
         raise ToolError("timeout", f"No end after {SECONDS:.0f} s; narrow the path or the glob")
     return result
+
+
+def _target(path: ResolvedPath, context: ToolContext) -> str:
+    return "./" if path.path == context.workspace.root else path.display
 
 
 def glob_arguments(glob: Glob | None) -> list[str]:

@@ -2,7 +2,7 @@
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -36,7 +36,7 @@ class Search(Params):
     """Search the files of the workspace for a regular expression, line by line.
 
     Hidden files are searched; .git, what .gitignore excludes, links and binary files are not. Matches are grouped by
-    file: `12:` marks a matching line, `11-` a line of context. Searches what is saved on disk.
+    file: `12:` marks a matching line, `11-` a line of context. What the user has typed but not saved is searched.
     """
 
     pattern: str = Field(min_length=1, description="Regular expression (Rust syntax); (?i) in front ignores case")
@@ -69,8 +69,9 @@ async def find_lines(params: Search, path: ResolvedPath, context: ToolContext, *
     """The matching lines and their context, by ripgrep or, where there is none, in Python."""
     _check_pattern(params)
     glob = None if params.glob is None else Glob(params.glob)
+    held = _held_texts(path, glob, context)
     if ripgrep is None:
-        return await anyio.to_thread.run_sync(_search, params, path, glob, context)
+        return await anyio.to_thread.run_sync(_search, params, path, glob, context, held)
     arguments = [
         "--no-heading",
         "--with-filename",
@@ -98,8 +99,23 @@ async def find_lines(params: Search, path: ResolvedPath, context: ToolContext, *
     ]
     lines = [replace(line, path=line.path.removeprefix("./")) for line in found]
     may_show = functools.cache(context.may_show)  # once a file, not once a line
-    shown = sorted((line for line in lines if may_show(line.path)), key=lambda line: (line.path, line.number))
-    return Findings(lines=shown, notes=tuple(notes))
+    shown = [line for line in lines if line.path not in held and may_show(line.path)]
+    for display, text in held.items():
+        output = (await run_ripgrep(ripgrep, arguments, text, context, output_limit=2 * _OUTPUT_BYTES)).stdout.text()
+        shown += [replace(line, path=display) for each in output.split("\n") if (line := _parse(each)) is not None]
+    return Findings(lines=sorted(shown, key=lambda line: (line.path, line.number)), notes=tuple(notes))
+
+
+def _held_texts(path: ResolvedPath, glob: Glob | None, context: ToolContext) -> dict[str, str]:
+    """What the editor holds unsaved of the files to be searched, by their paths as people read them (F34)."""
+    held: dict[str, str] = {}
+    for file, document in context.documents.unsaved():
+        place = context.workspace.resolve(str(file))
+        name = place.display if path.path == place.path else below(place.display, path)
+        is_searched = place.inside and (path.path == place.path or path.path in place.path.parents)
+        if is_searched and (glob is None or glob.matches(name)) and context.may_read(place):
+            held[place.display] = document.text
+    return held
 
 
 def _check_pattern(params: Search) -> None:
@@ -121,16 +137,21 @@ def _parse(output: str) -> Line | None:
 # --- without ripgrep
 
 
-def _search(params: Search, path: ResolvedPath, glob: Glob | None, context: ToolContext) -> Findings:
+def _search(
+    params: Search, path: ResolvedPath, glob: Glob | None, context: ToolContext, held: Mapping[str, str]
+) -> Findings:
     try:
         pattern = compile_pattern(params.pattern, literal=params.literal)
     except ValueError as error:
         raise ToolError("invalid_pattern", f"Not a regular expression: {params.pattern} ({error})") from error
     lines: list[Line] = []
     for name, display in _searched_files(path, context.workspace.root):
-        if (glob is None or glob.matches(name)) and context.may_show(display):
-            lines.extend(_matches_in(path.path / name if name else path.path, display, pattern, params.context))
-    return Findings(lines=lines, notes=(SLOW_NOTE,))
+        if display not in held and (glob is None or glob.matches(name)) and context.may_show(display):
+            text = _text_of(path.path / name if name else path.path)
+            lines.extend(_matches_in(text, display, pattern, params.context))
+    for display, text in held.items():
+        lines.extend(_matches_in(text, display, pattern, params.context))
+    return Findings(lines=sorted(lines, key=lambda line: (line.path, line.number)), notes=(SLOW_NOTE,))
 
 
 def _searched_files(path: ResolvedPath, root: Path) -> Iterator[tuple[str, str]]:
@@ -143,18 +164,21 @@ def _searched_files(path: ResolvedPath, root: Path) -> Iterator[tuple[str, str]]
         yield name, prefix + name
 
 
-def _matches_in(file: Path, display: str, pattern: "Pattern", context: int) -> Iterator[Line]:
+def _text_of(file: Path) -> str:
+    """A file's text; empty where it is too large, unreadable or binary."""
     try:
-        if file.stat().st_size > MAX_FILE_BYTES:
-            return
-        lines = [content for content, _end in split_lines(decode(file.read_bytes()).text)]
-    except (OSError, ValueError):  # unreadable or binary
-        return
+        return "" if file.stat().st_size > MAX_FILE_BYTES else decode(file.read_bytes()).text
+    except (OSError, ValueError):
+        return ""
+
+
+def _matches_in(text: str, display: str, pattern: "Pattern", context: int) -> Iterator[Line]:
+    lines = [content for content, _end in split_lines(text)]
     matching = {index for index, line in enumerate(lines) if pattern.search(line.encode())}
     wanted = {near for index in matching for near in range(index - context, index + context + 1)}
     for index in sorted(wanted & set(range(len(lines)))):
-        text = lines[index]
-        shown = text if len(text) <= MAX_LINE else f"{text[:MAX_LINE]} [... omitted end of long line]"
+        line = lines[index]
+        shown = line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]} [... omitted end of long line]"
         yield Line(path=display, number=index + 1, text=shown, is_match=index in matching)
 
 

@@ -33,6 +33,9 @@ class OpenDocuments:
     async def get(self, path: Path) -> Document | None:
         return self._open.get(path)
 
+    def unsaved(self) -> tuple[tuple[Path, Document], ...]:
+        return tuple((path, document) for path, document in self._open.items() if document.unsaved)
+
     async def write(self, path: ResolvedPath, document: Document, text: str) -> Written:
         if self.written in (Written.SAVED, Written.HELD):
             version = document.version + 1

@@ -11,8 +11,8 @@ from agent_lsp.messages import JsonValue, ToolResult
 from agent_lsp.tools.base import ToolContext
 from agent_lsp.tools.ripgrep import find_ripgrep
 from agent_lsp.tools.search import SEARCH, Findings, Line, Search, find_lines
-from agent_lsp.workspace import ResolvedPath
-from tests.tools.conftest import Call
+from agent_lsp.workspace import Document, ResolvedPath
+from tests.tools.conftest import Call, OpenDocuments
 
 
 @pytest.fixture
@@ -225,3 +225,25 @@ async def test_search_ignores_configuration_of_ripgrep(tree: Path, context: Tool
     result = await SEARCH.prepare("1", {"pattern": "needle in"}).run(replace(context, environment=environment))
 
     assert result.content == ".hidden\n1:needle in hay"
+
+
+@pytest.mark.requirement("F34")
+@pytest.mark.parametrize("has_ripgrep", [True, False])
+async def test_search_reads_what_the_editor_holds_unsaved(
+    tree: Path, context: ToolContext, documents: OpenDocuments, has_ripgrep: bool
+) -> None:
+    held = {"src/b.py": "gone\n\U0001f600 needle typed\n", "src/new.py": "needle\n", "new.txt": "needle\n"}
+    for name, text in held.items():
+        documents[tree / name] = Document(text=text, version=2, unsaved=True)
+    documents[tree / "src/a.py"] = Document(text="needle needle", version=1, unsaved=False)
+    documents[tree.parent / "other.py"] = Document(text="needle", version=1, unsaved=True)
+    ripgrep = find_ripgrep(context.workspace, {}) if has_ripgrep else None
+
+    params = Search(pattern="needle", path="src", glob="*.py")
+    findings = await find_lines(params, context.workspace.resolve("src"), context, ripgrep=ripgrep)
+
+    assert findings.lines == [
+        line("src/a.py", 3, "def needle(x):"),
+        line("src/b.py", 2, "\U0001f600 needle typed"),
+        line("src/new.py", 1, "needle"),
+    ]
