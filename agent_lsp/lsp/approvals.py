@@ -5,7 +5,7 @@ dismissed, unknown, too early or missing answer leaves the approval waiting for 
 times out, and a time-out denies (S4).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, Protocol, TypeAlias
@@ -53,6 +53,16 @@ class PendingApproval:
         """The parts of the change."""
         return () if self.request.change is None else self.request.change.hunks()
 
+    def check(self, reply: ApprovalReply) -> None:
+        """Raise ValueError for a reply about parts that the change does not have."""
+        for hunk in reply.hunks or ():
+            self.check_part(hunk)
+
+    def check_part(self, hunk: int) -> None:
+        """Raise ValueError for a part that the change does not have."""
+        if not 0 <= hunk < len(self.hunks):
+            raise ValueError(f"the change has {len(self.hunks)} parts, counted from 0; there is no part {hunk}")
+
     def answer(self, reply: ApprovalReply) -> None:
         """Take the first answer; later ones change nothing."""
         if self.reply is None:
@@ -71,7 +81,8 @@ class PendingApproval:
 class EditorApprover:
     """The Approver of the language server; one for all of its sessions, because the human is one.
 
-    ``timeout`` and ``guard`` are in seconds; ``changed`` hears when what waits is another than before.
+    ``timeout`` and ``guard`` are in seconds; ``changed`` hears when what waits is another than before. ``put`` asks a
+    client of ours, which shows questions in its own way and guards its answers; None in the answer is a dismissal.
     """
 
     def __init__(
@@ -81,10 +92,12 @@ class EditorApprover:
         timeout: float = 600,
         guard: float = 0.4,
         changed: Callable[[], None] = lambda: None,
+        put: Callable[[PendingApproval], Awaitable[ApprovalReply | None]] | None = None,
     ) -> None:
         self.timeout = timeout
         self.guard = guard
         self._changed = changed
+        self._put = put
         self._screen = screen
         self._pending: dict[str, PendingApproval] = {}
         self._on_screen = anyio.Lock()
@@ -106,8 +119,7 @@ class EditorApprover:
         entry = self.find(id_)
         if entry is None:
             return False
-        for hunk in reply.hunks or ():
-            _check_part(entry, hunk)
+        entry.check(reply)
         entry.answer(reply)
         return True
 
@@ -116,7 +128,7 @@ class EditorApprover:
         entry = self.find(id_)
         if entry is None:
             return False
-        _check_part(entry, hunk)
+        entry.check_part(hunk)
         entry.decide(hunk, taken=taken)
         self._changed()
         return True
@@ -142,7 +154,7 @@ class EditorApprover:
         try:
             with anyio.move_on_after(self.timeout):
                 async with anyio.create_task_group() as group:
-                    group.start_soon(self._show, entry)
+                    group.start_soon(self._ask, entry)
                     await entry.answered.wait()
                     group.cancel_scope.cancel()  # withdraws the message if the answer came another way
         finally:
@@ -151,6 +163,19 @@ class EditorApprover:
         return entry.reply or ApprovalReply(
             allowed=False, feedback=f"No answer within {self.timeout:g} seconds; the call was denied"
         )
+
+    async def _ask(self, entry: PendingApproval) -> None:
+        """Put the question to a client of ours, or as a message where that knows no such request."""
+        if self._put is not None:
+            try:
+                reply = await self._put(entry)
+            except NotImplementedError:
+                self._put = None
+            else:
+                if reply is not None:
+                    entry.answer(reply)
+                return
+        await self._show(entry)
 
     async def _show(self, entry: PendingApproval) -> None:
         """Put the question on screen until it is answered or dismissed; looking at the change is not an answer."""
@@ -200,11 +225,6 @@ def _side(request: ApprovalRequest, side: Side) -> str | None:
     if request.change is None:
         return None
     return request.change.before if side == "before" else request.change.after
-
-
-def _check_part(entry: PendingApproval, hunk: int) -> None:
-    if not 0 <= hunk < len(entry.hunks):
-        raise ValueError(f"the change has {len(entry.hunks)} parts, counted from 0; there is no part {hunk}")
 
 
 def _replies(request: ApprovalRequest) -> dict[str, ApprovalReply]:

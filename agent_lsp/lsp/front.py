@@ -15,7 +15,12 @@ import anyio
 import anyio.to_thread
 from lsprotocol import types
 from pygls.capabilities import get_capability
-from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcRequestCancelled
+from pygls.exceptions import (
+    JsonRpcException,
+    JsonRpcInvalidParams,
+    JsonRpcMethodNotFound,
+    JsonRpcRequestCancelled,
+)
 
 from agent_lsp.lsp.code_actions import code_actions
 from agent_lsp.lsp.code_lens import code_lenses
@@ -38,6 +43,7 @@ from agent_lsp.workspace import Place
 
 if TYPE_CHECKING:
     from agent_lsp.agent.events import AgentEvent, TurnFinished, ValidationReport
+    from agent_lsp.approvals import ApprovalReply
     from agent_lsp.lsp.approvals import PendingApproval
     from agent_lsp.lsp.jobs import Job
     from agent_lsp.lsp.prompts import Conversations, Turn
@@ -59,7 +65,7 @@ class Front:
         self._options: Mapping[str, Any] = {}
         self._editor_layers: list[Mapping[str, Any]] = [{}, {}]
         """The settings of ``initializationOptions`` and of the editor's section, the weaker first."""
-        self._events = self._documents = self._tells_problems = False
+        self._events = self._documents = self._tells_problems = self._asks = False
         self._seen_problems = SeenProblems(server.documents)
         self.root = Path.cwd()
         self._folders: list[Path] = []
@@ -81,6 +87,7 @@ class Front:
         if isinstance(options, Mapping):
             self._events = options.get("events") is True
             self._documents = options.get("documents") is True
+            self._asks = options.get("approvals") is True
             self._tells_problems = options.get("diagnostics") is True
             self._server.offers_code_lens = options.get("codeLens") is True
             self._take_settings(0, options.get("settings"))
@@ -179,7 +186,9 @@ class Front:
                 folders=self._folders,
                 client=self,
                 screen=screen,
-                approver=EditorApprover(screen, changed=self._show_waiting),
+                approver=EditorApprover(
+                    screen, changed=self._show_waiting, put=self._request_approval if self._asks else None
+                ),
                 documents=documents,
                 settings=self._editor_layers,
                 events=self._events,
@@ -195,6 +204,22 @@ class Front:
 
     def _waiting(self) -> "Sequence[PendingApproval]":
         return () if self._conversations is None else self._conversations.approver.pending
+
+    async def _request_approval(self, entry: "PendingApproval") -> "ApprovalReply | None":
+        """``agent/requestApproval``; what is no clear answer is none. Raises NotImplementedError."""
+        from agent_lsp.lsp.wire import AnswerParams, approval_json, read
+
+        try:
+            answer = await self._server.protocol.send_request_async("agent/requestApproval", approval_json(entry))
+            reply = None if answer is None else read(AnswerParams, answer).reply()
+            if reply is not None:
+                entry.check(reply)
+        except JsonRpcMethodNotFound as error:
+            raise NotImplementedError from error
+        except (JsonRpcException, ValueError) as error:
+            _log.warning("the client's answer to an approval is none: %s", error)
+            return None
+        return reply
 
     def code_actions(self, params: types.CodeActionParams) -> list[types.CodeAction]:
         """``textDocument/codeAction``"""
@@ -364,19 +389,11 @@ class Front:
 
     def list_approvals(self, _arguments: object) -> list[dict[str, Any]]:
         """``agent.approvals.list``"""
-        return [
-            {
-                "id": entry.request.id,
-                "tool": entry.request.action.tool,
-                "target": entry.request.target,
-                "reason": entry.request.reason,
-                "rule": entry.request.rule,
-                "diff": None if entry.request.change is None else entry.request.change.diff(),
-                "hunks": len(entry.hunks),
-                "decided": {str(number): taken for number, taken in entry.decided.items()},
-            }
-            for entry in self._waiting()
-        ]
+        if self._conversations is None:
+            return []
+        from agent_lsp.lsp.wire import approval_json
+
+        return [approval_json(entry) for entry in self._conversations.approver.pending]
 
     async def answer_approval(self, arguments: object) -> dict[str, bool]:
         """``agent.approvals.answer``; without an id, the oldest."""

@@ -22,7 +22,7 @@ from agent_lsp.agent.events import (
 )
 from agent_lsp.approvals import ApprovalReply, Scope
 from agent_lsp.errors import AgentLspError
-from agent_lsp.lsp.approvals import Side
+from agent_lsp.lsp.approvals import PendingApproval, Side
 from agent_lsp.lsp.documents import path_of
 from agent_lsp.lsp.progress import Progress
 from agent_lsp.session.session import Subscriber
@@ -66,6 +66,25 @@ class AnswerParams(_Wire):
         return ApprovalReply(
             allowed=self.decision == "allow", scope=self.scope, feedback=self.feedback, hunks=self.hunks
         )
+
+
+def approval_json(entry: PendingApproval) -> dict[str, Any]:
+    """An approval that waits, as ``agent.approvals.list`` and ``agent/requestApproval`` tell it."""
+    request, change = entry.request, entry.request.change
+    return {
+        "id": request.id,
+        "tool": request.action.tool,
+        "target": request.target,
+        "reason": request.reason,
+        "rule": request.rule,
+        "uri": None if change is None else change.path.path.as_uri(),
+        "diff": None if change is None else change.diff(),
+        "hunks": [
+            {"before": [hunk.before.start, hunk.before.stop], "after": [hunk.after.start, hunk.after.stop]}
+            for hunk in entry.hunks
+        ],
+        "decided": {str(number): taken for number, taken in entry.decided.items()},
+    }
 
 
 class PartParams(_Wire):

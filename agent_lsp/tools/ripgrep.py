@@ -41,9 +41,8 @@ async def run_ripgrep(
 
     Raises ToolError on a time-out.
     """
-    target, stdin = (
-        ("-", searched.encode("utf-8", "replace")) if isinstance(searched, str) else (_target(searched, context), b"")
-    )
+    stdin = searched.encode("utf-8", "replace") if isinstance(searched, str) else b""
+    target = "-" if isinstance(searched, str) else _target(searched, context)
     result = await run_program(
         Program(
             command=(str(ripgrep), *_FLAGS, *arguments, "--", target),

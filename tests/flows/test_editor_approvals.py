@@ -115,7 +115,11 @@ async def test_parts_of_a_change_are_taken_one_by_one_and_the_model_hears_which(
         await choose(client, (await actions(client, text, 28))["Allow this part (3 of 3)"])
         await client.answer(prompt)
 
-    assert undecided[0]["hunks"] == 3
+    assert undecided[0]["hunks"] == [
+        {"before": [0, 5], "after": [0, 5]},
+        {"before": [12, 18], "after": [12, 19]},
+        {"before": [25, 30], "after": [26, 30]},
+    ]
     assert undecided[0]["decided"] == {"0": True, "1": False}
     assert text.read_text() == LINES.replace("line 2\n", "second\n").replace("line 29\n", "")
     heard = server.requests[1].body["messages"][-1]["content"]
@@ -266,3 +270,62 @@ async def test_block_is_shown_on_its_file_until_it_is_dismissed(
     ]
     assert opened["params"]["selection"]["start"]["line"] > 0
     assert opened["params"]["takeFocus"] is True
+
+
+@pytest.mark.requirement("S4-approvals")
+async def test_client_of_ours_is_asked_by_a_request_and_may_take_parts(
+    tmp_path: Path, text: Path, server: OpenAIServer
+) -> None:
+    server.reply_tool_calls(EDIT)
+    server.reply_text("done")
+    asked: list[Any] = []
+
+    def answer(params: Any) -> Any:
+        asked.append(params)
+        return {"decision": "allow", "hunks": [2]}
+
+    handlers = {"agent/requestApproval": answer}
+    async with editor(tmp_path, server, handlers=handlers, approvals=True) as client:
+        await client.request("agent/prompt", {"prompt": "x"})
+        messages = client.of_method("window/showMessageRequest")
+
+    assert [(params["tool"], params["uri"], len(params["hunks"])) for params in asked] == [
+        ("edit_file", text.as_uri(), 3)
+    ]
+    assert messages == []
+    assert text.read_text() == LINES.replace("line 29\n", "")
+
+
+@pytest.mark.requirement("S4-approvals")
+@pytest.mark.parametrize("answer", [None, {"decision": "yes"}, {"decision": "allow", "hunks": [9]}, []])
+async def test_unclear_answer_of_a_client_of_ours_allows_nothing(
+    tmp_path: Path, text: Path, server: OpenAIServer, answer: Any
+) -> None:
+    server.reply_tool_calls(EDIT)
+    server.reply_text("done")
+
+    async with editor(
+        tmp_path, server, handlers={"agent/requestApproval": lambda _params: answer}, approvals=True
+    ) as client:
+        prompt = await client.ask("agent/prompt", {"prompt": "x"})
+        await client.wait_for_method("agent/requestApproval")
+        await command(client, "agent.approvals.deny")
+        await client.answer(prompt)
+
+    assert text.read_text() == LINES
+    assert server.requests[1].body["messages"][-1]["content"].startswith("Error [permission_denied]")
+
+
+@pytest.mark.requirement("S4-approvals")
+async def test_client_that_does_not_know_the_request_gets_a_message(
+    tmp_path: Path, text: Path, server: OpenAIServer
+) -> None:
+    server.reply_tool_calls(EDIT)
+    server.reply_text("done")
+
+    async with editor(tmp_path, server, human=Human("Deny"), approvals=True) as client:
+        await client.request("agent/prompt", {"prompt": "x"})
+        messages = client.of_method("window/showMessageRequest")
+
+    assert len(messages) == 1
+    assert text.read_text() == LINES
