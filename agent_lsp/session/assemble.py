@@ -22,7 +22,7 @@ from agent_lsp.hooks.trust import Trust
 from agent_lsp.models.base import Model
 from agent_lsp.models.openai_chat import OpenAIChatModel
 from agent_lsp.models.settings import OPENAI_BASE_URL, OpenAIChatSettings
-from agent_lsp.permissions.grants import Grants, grants_file
+from agent_lsp.permissions.grants import Grants, grants_directory
 from agent_lsp.permissions.policy import PermissionMode, Policy
 from agent_lsp.session.directories import config_directory, state_directory, trust_store
 from agent_lsp.session.hooks import ConfiguredHooks
@@ -83,7 +83,7 @@ def open_session(options: SessionOptions) -> Session:
     load = _loader(options, trust)
     loaded = load()
     workspace = Workspace(options.root)
-    policy = Policy(workspace=workspace, grants=Grants(grants_file(state_directory(), workspace.root)))
+    policy = Policy(workspace=workspace, grants=Grants(grants_directory(state_directory(), workspace.root)))
     events = EventStream()
     session_id = uuid.uuid4().hex
     approver = options.approver or _NoApprover()

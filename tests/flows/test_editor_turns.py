@@ -237,3 +237,22 @@ async def test_editor_that_is_a_zombie_counts_as_gone(tmp_path: Path, server: Op
             await client.initialize(CAPABILITIES, rootUri=root.as_uri(), processId=parent.pid)
             parent.stdin.close()
             assert await client.exit_code(timeout=10) == 1
+
+
+@pytest.mark.requirement("F64")
+async def test_two_editors_on_one_workspace_keep_their_sessions_apart(tmp_path: Path, server: OpenAIServer) -> None:
+    server.reply_text("for the first")
+    server.reply_text("for the second")
+
+    async with editor(tmp_path, server) as first, editor(tmp_path, server) as second:
+        one = await first.request("agent/prompt", {"prompt": "from the first"})
+        two = await second.request("agent/prompt", {"prompt": "from the second"})
+        shown = [await client.wait_for_method("window/showDocument") for client in (first, second)]
+
+    transcripts = [Path(each["params"]["uri"].removeprefix("file://")).read_text() for each in shown]
+    assert one["sessionId"] != two["sessionId"]
+    assert [message["content"] for message in server.requests[1].body["messages"][1:]] == ["from the second"]
+    assert transcripts == [
+        "## Prompt\n\nfrom the first\n\nfor the first\n\n",
+        "## Prompt\n\nfrom the second\n\nfor the second\n\n",
+    ]

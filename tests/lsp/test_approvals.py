@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from agent_lsp.approvals import Action, ApprovalReply, ApprovalRequest, Scope
@@ -126,3 +127,24 @@ async def test_dismissed_question_is_denied_when_its_time_is_over() -> None:
     screen.close()
     assert reply == ApprovalReply(allowed=False, feedback="No answer within 0.01 seconds; the call was denied")
     assert approver.pending == ()
+
+
+@pytest.mark.requirement("F26", "S4-approvals")
+async def test_approvals_are_answered_in_any_order_and_a_cancel_withdraws_the_rest() -> None:
+    screen, replies, seen = FakeScreen(), dict[str, ApprovalReply](), list[int]()
+    approver = EditorApprover(screen, guard=0, changed=lambda: seen.append(len(approver.pending)))
+
+    async with anyio.create_task_group() as group:
+        for id_ in ("one", "two", "three"):
+            group.start_soon(ask_into, replies, approver, id_)
+        await screen.next_question()
+        answered = [approver.answer(id_, ApprovalReply(allowed=True)) for id_ in ("three", "two", "two", "four")]
+        while len(replies) < 2:
+            await anyio.lowlevel.checkpoint()
+        group.cancel_scope.cancel()
+
+    screen.close()
+    assert answered == [True, True, False, False]
+    assert replies == {"three": ApprovalReply(allowed=True), "two": ApprovalReply(allowed=True)}
+    assert approver.pending == ()
+    assert (max(seen), seen[-1]) == (3, 0)
