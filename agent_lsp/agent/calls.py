@@ -212,9 +212,9 @@ class ToolRound:
     ) -> _Admitted:
         """What a human's Allow admits: all that was shown, or the parts of it that were taken."""
         refused = None
-        if change is not None and reply.hunks is not None:
-            whole, change = change, change.only(reply.hunks)
-            refused = replace(whole, before=change.after)
+        part = None if change is None or reply.hunks is None else change.only(reply.hunks)
+        if change is not None and part is not None and part.after != change.after:
+            refused, change = replace(change, before=part.after), part
         else:
             self._agent.policy.remember(action, reply.scope)
         permit = Permit(call_id=prepared.call_id, digest=digest(prepared.arguments, change))

@@ -64,7 +64,11 @@ class PendingApproval:
             raise ValueError(f"the change has {len(self.hunks)} parts, counted from 0; there is no part {hunk}")
 
     def answer(self, reply: ApprovalReply) -> None:
-        """Take the first answer; later ones change nothing."""
+        """Take the first answer; later ones change nothing. What was left out stays so, whatever is allowed then."""
+        left_out = [number for number, taken in self.decided.items() if not taken]
+        if reply.allowed and reply.hunks is None and left_out:
+            kept = tuple(number for number in range(len(self.hunks)) if number not in left_out)
+            reply = ApprovalReply(allowed=bool(kept), hunks=kept or None)
         if self.reply is None:
             self.reply = reply
             self.answered.set()
@@ -73,9 +77,7 @@ class PendingApproval:
         """Take one part or leave it out; when all are decided, that is the answer."""
         self.decided[hunk] = taken
         if len(self.decided) == len(self.hunks):
-            kept = tuple(sorted(number for number, taken in self.decided.items() if taken))
-            hunks = None if len(kept) == len(self.hunks) else kept
-            self.answer(ApprovalReply(allowed=bool(kept), hunks=hunks if kept else None))
+            self.answer(ApprovalReply(allowed=True))
 
 
 class EditorApprover:

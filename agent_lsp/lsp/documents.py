@@ -69,10 +69,10 @@ class EditorDocuments:
         }
         return tuple((path, document) for path, document in snapshots.items() if document.unsaved)
 
-    def unsaved_ours(self) -> tuple[Path, ...]:
-        """The documents that we changed and that are not saved since."""
+    def unsaved_ours(self) -> tuple[tuple[Path, str], ...]:
+        """The documents that we changed and that are not saved since, with their texts."""
         return tuple(
-            document.path
+            (document.path, document.text)
             for document in self._by_uri.values()
             if document.path is not None and document.ours is not None and document.is_unsaved()
         )

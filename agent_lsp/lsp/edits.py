@@ -57,7 +57,12 @@ class EditedDocuments:
         self._tells_problems = tells_problems
         self._seen = seen
         self._ask_human = ask
-        self._can_apply = bool(get_capability(server.client_capabilities, "workspace.apply_edit"))
+        self._waved: set[tuple[Path, str]] = set()
+        client = server.client_capabilities
+        self._can_apply = bool(  # an edit without a version could meet other text than it was made for
+            get_capability(client, "workspace.apply_edit")
+            and get_capability(client, "workspace.workspace_edit.document_changes")
+        )
 
     async def get(self, path: Path) -> Document | None:
         """The open document of a resolved path; a client that takes our requests is asked for what it did not send."""
@@ -76,18 +81,24 @@ class EditedDocuments:
         """Make the text of an open document another one. Raises ToolError where the editor does not do it."""
         text = with_line_ends_of(document.text, text)
         edits = text_edits(document.text, text, self._mirror.position_encoding)
+        now = self._mirror.get(path.path)
+        if now is not None and now.version != document.version:
+            return Written.STALE
         if self._by_request:
             written = await self._write_by_request(path, document, edits)
         elif self._can_apply:
             written = await self._apply(path, document, text, edits)
         else:
             written = Written.CANNOT
-        if written in (Written.SAVED, Written.HELD):
+        if written is Written.HELD:
             self._mirror.note_ours(path.path, text)
         return written
 
     async def until_saved(self) -> tuple[str, ...]:
-        """Wait until the human has saved what we changed, or goes on without; the names of what is not saved."""
+        """Wait until the human has saved what we changed, or goes on without; the names of what is not saved.
+
+        A dismissal is to go on as well, and so is an editor that cannot ask. It is asked once for a text.
+        """
         names = self._unsaved()
         if not names:
             return ()
@@ -96,14 +107,16 @@ class EditedDocuments:
             async with anyio.create_task_group() as group:
 
                 async def ask() -> None:
-                    if await self._ask_human(message, (GO_ON,)) == GO_ON:
-                        group.cancel_scope.cancel()
+                    await self._ask_human(message, (GO_ON,))
+                    group.cancel_scope.cancel()
 
                 group.start_soon(ask)
                 while self._unsaved():
                     await self._mirror.next_change()
                 group.cancel_scope.cancel()
-        return self._unsaved()
+        left = self._mirror.unsaved_ours()
+        self._waved.update(left)
+        return tuple(path.name for path, _text in left)
 
     async def problems(self, path: Path | None) -> tuple[FileProblems, ...]:
         """What the editor's language servers report."""
@@ -114,7 +127,7 @@ class EditedDocuments:
         return tuple(each for each in read_problems(answer, self._mirror) if path in (None, each.path))
 
     def _unsaved(self) -> tuple[str, ...]:
-        return tuple(path.name for path in self._mirror.unsaved_ours())
+        return tuple(path.name for path, text in self._mirror.unsaved_ours() if (path, text) not in self._waved)
 
     # By our own requests
 
@@ -157,23 +170,39 @@ class EditedDocuments:
                 label=f"Agent: {path.display}", edit=self._workspace_edit(path, document, edits)
             )
         )
-        if await self._made(question, path.path, text):
-            now = self._mirror.get(path.path)
-            return Written.HELD if now is None or now.unsaved else Written.SAVED
-        if not question.done():
-            question.cancel()
-            raise _refused(path, "it gave no answer")
+        made = answered = False
+        try:
+            made = await self._made(question, path.path, text, exactly=same_text(document, text))
+            answered = question.done()
+        finally:
+            if not made:
+                question.cancel()  # without effect on one that was answered
         now = self._mirror.get(path.path)
-        error = question.exception()
+        if made:
+            return Written.HELD if now is None or now.unsaved else Written.SAVED
+        has_changed = now is None or now.text != document.text
+        error = question.exception() if answered else None
+        agreed = not answered or (error is None and question.result().applied)
+        if agreed and has_changed:  # the user's typing may have come with it
+            raise _unclear(path)
+        if not answered:
+            raise _refused(path, "it gave no answer")
         if isinstance(error, JsonRpcException) and error.code == JsonRpcMethodNotFound.CODE:
             self._can_apply = False
             return Written.CANNOT
-        if now is None or now.text != document.text:
+        if has_changed:
             return Written.STALE
         raise _refused(path, str(error) if error is not None else question.result().failure_reason or "")
 
-    async def _made(self, question: "Future[types.ApplyWorkspaceEditResult]", path: Path, text: str) -> bool:
+    async def _made(
+        self, question: "Future[types.ApplyWorkspaceEditResult]", path: Path, text: str, *, exactly: bool
+    ) -> bool:
         """Whether the editor comes to show a text; a refusal ends the wait, an assent shortens it."""
+
+        def shows() -> bool:
+            document = self._mirror.get(path)
+            return document is not None and (document.text == text if exactly else same_text(document, text))
+
         answered = anyio.Event()
         question.add_done_callback(lambda _: answered.set())
         with anyio.move_on_after(APPLY_SECONDS):
@@ -186,17 +215,15 @@ class EditedDocuments:
                     group.cancel_scope.cancel()
 
                 group.start_soon(heed_answer)
-                while not same_text(self._mirror.get(path), text):
+                while not shows():
                     await self._mirror.next_change()
                 group.cancel_scope.cancel()
-        return same_text(self._mirror.get(path), text)
+        return shows()
 
     def _workspace_edit(
         self, path: ResolvedPath, document: Document, edits: list[types.TextEdit]
     ) -> types.WorkspaceEdit:
         uri = self._mirror.uri(path.path)
-        if not get_capability(self._server.client_capabilities, "workspace.workspace_edit.document_changes"):
-            return types.WorkspaceEdit(changes={uri: edits})
         identifier = types.OptionalVersionedTextDocumentIdentifier(uri=uri, version=document.version)
         return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(text_document=identifier, edits=[*edits])])
 
@@ -206,6 +233,13 @@ def _refused(path: ResolvedPath, why: str) -> ToolError:
     return ToolError(
         "editor_refused",
         f"The editor did not make the change to {path.display}{reason}. Read the file again before another try",
+    )
+
+
+def _unclear(path: ResolvedPath) -> ToolError:
+    return ToolError(
+        "editor_unclear",
+        f"{path.display} changed while the editor made the change, which may or may not be in it. Read the file again",
     )
 
 

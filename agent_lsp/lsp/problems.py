@@ -25,7 +25,12 @@ class SeenProblems:
         self._seen: dict[str, tuple[int | None, tuple[Problem, ...]]] = {}
 
     def note(self, params: types.CodeActionParams) -> None:
-        """Take what stands at the place of a request; what was known of other places stays while the text does."""
+        """Take what stands at the place of a request; what was known of other places stays while the text does.
+
+        Nothing at a place says nothing: a request for one kind of action may come without them.
+        """
+        if not params.context.diagnostics:
+            return
         uri, span = params.text_document.uri, params.range
         version = self._documents.version(uri)
         before, known = self._seen.pop(uri, (version, ()))

@@ -210,7 +210,7 @@ class Validation:
             result = replace(result, report=replace(result.report, notes=(*notes, *result.report.notes)))
         finally:
             self._spent += anyio.current_time() - begun
-            if result.report.status == "green":
+            if result.report.status == "green" and not unsaved:
                 self._verify(seen)
             self._emit(ValidationFinished(attempt=attempt, limit=limit, report=result.report))
         return result

@@ -93,7 +93,8 @@ async def _edit(path: ResolvedPath, params: EditFile, context: ToolContext) -> T
     after = plan.after if context.change is None else context.change.after or ""
     changed = after != plan.file.text
     note = await save(path, after, previous=plan.file, documents=context.documents) if changed else None
-    lines = [f"Edited {path.display}" if changed else f"{path.display} is unchanged", *_report(plan)]
+    steps = _report(plan) if after == plan.after else ()  # of a part, nobody knows which steps it holds
+    lines = [f"Edited {path.display}" if changed else f"{path.display} is unchanged", *steps]
     content = "\n".join([*lines, *filter(None, (note,))])
     return ToolResult(content=content, metadata={"path": path.display, "changed": changed})
 

@@ -171,7 +171,10 @@ async def save(
             return "It is in the editor, not saved yet: programs still find the old file"
         if written is Written.STALE:
             raise stale(path)
-        if document.unsaved:
+        now = await documents.get(path.path)
+        if now is None or now.text != document.text:
+            raise stale(path)
+        if now.unsaved:
             raise unsaved(path)
     await _save_file(path, text, previous)
     return None

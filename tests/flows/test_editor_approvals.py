@@ -150,6 +150,24 @@ async def test_parts_can_be_named_in_the_answer(tmp_path: Path, text: Path, serv
 
 
 @pytest.mark.requirement("S4-approvals")
+async def test_part_that_was_left_out_stays_out_whatever_is_allowed_then(
+    tmp_path: Path, text: Path, server: OpenAIServer
+) -> None:
+    server.reply_tool_calls(EDIT)
+    server.reply_text("done")
+
+    async with editor(tmp_path, server) as client:
+        prompt = await client.ask("agent/prompt", {"prompt": "x"})
+        await diagnostics(client, text, some=True)
+        await choose(client, (await actions(client, text, 14))["Leave this part out (2 of 3)"])
+        await command(client, "agent.approvals.allow")
+        await client.answer(prompt)
+
+    assert text.read_text() == LINES.replace("line 2\n", "second\n").replace("line 29\n", "")
+    assert "- line" not in server.requests[1].body["messages"][-1]["content"].partition("\nThe user")[0]
+
+
+@pytest.mark.requirement("S4-approvals")
 async def test_all_parts_left_out_is_a_refusal(tmp_path: Path, text: Path, server: OpenAIServer) -> None:
     server.reply_tool_calls(EDIT)
     server.reply_text("done")

@@ -130,6 +130,29 @@ async def test_edit_that_the_editor_says_it_made_and_did_not_is_an_error(
     assert (text.read_text(), result["changes"]) == (OLD, [])
 
 
+@pytest.mark.requirement("F34", "S4-documents")
+async def test_typing_that_comes_with_the_edit_makes_it_unclear_and_not_be_made_twice(
+    tmp_path: Path, text: Path, server: OpenAIServer
+) -> None:
+    server.reply_tool_calls(EDIT)
+    server.reply_text("done")
+
+    async with editor(tmp_path, server, capabilities=APPLYING, **ACCEPT) as client:
+        buffer = Buffer(client, text)
+
+        async def apply(params: Any) -> Any:
+            [change] = params["edit"]["documentChanges"]
+            await buffer.become("typed " + buffer.edited(change["edits"]))
+            return {"applied": True}
+
+        client.handlers["workspace/applyEdit"] = apply
+        await buffer.open()
+        await client.request("agent/prompt", {"prompt": "x"})
+
+    assert heard(server).startswith("Error [editor_unclear]: text.txt changed while the editor made the change")
+    assert len(buffer.edits) == 1
+
+
 @pytest.mark.requirement("F33", "F34", "S4-documents")
 async def test_stale_edit_is_made_again_on_the_fresh_text(tmp_path: Path, text: Path, server: OpenAIServer) -> None:
     server.reply_tool_calls(EDIT)
