@@ -9,9 +9,11 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from functools import lru_cache
 from typing import Protocol, TypeAlias
 
 from agent_lsp.messages import JsonObject, thaw
@@ -81,11 +83,11 @@ class FileChange:
     before_digest: str
 
     def hunks(self) -> tuple[Hunk, ...]:
-        """The parts of the change, in the order of the lines, as its diff shows them."""
-        if self.before == self.after:
-            return ()
-        matcher = SequenceMatcher(None, lines_with_ends(self.before or ""), lines_with_ends(self.after or ""))
-        return tuple(Hunk(operations=tuple(group)) for group in matcher.get_grouped_opcodes())
+        """The parts of the change, in the order of the lines, as its diff shows them.
+
+        Kept for a while; the first look at a large change takes seconds, so it is for a thread.
+        """
+        return _hunks(self.before or "", self.after or "")
 
     def only(self, hunks: Collection[int]) -> "FileChange":
         """The change with only some of its parts, by their place in ``hunks()``; the others stay as they are."""
@@ -119,6 +121,42 @@ class FileChange:
             for hunk in self.hunks()
         ]
         return "".join([head, *body])
+
+
+class LineMatcher(SequenceMatcher[str]):
+    """Tells what lines were replaced. Lines that stay at both ends cost nothing, and common ones are no junk."""
+
+    def __init__(self, old: Sequence[str], new: Sequence[str]) -> None:
+        shorter = min(len(old), len(new))
+        self._head = next((index for index in range(shorter) if old[index] != new[index]), shorter)
+        most = shorter - self._head
+        self._tail = next((index for index in range(most) if old[-1 - index] != new[-1 - index]), most)
+        self._ends = (len(old), len(new))
+        old, new = (lines[self._head : len(lines) - self._tail] for lines in (old, new))
+        counts = Counter(old)
+        super().__init__(None, old, new, autojunk=sum(counts[line] for line in new) > _MOST_PAIRS)
+
+    def get_opcodes(self) -> list[Operation]:  # type: ignore[override]
+        """The steps from the old lines to the new ones."""
+        old, new = self._ends
+        steps: list[Operation] = [("equal", 0, self._head, 0, self._head)] if self._head else []
+        for kind, *places in super().get_opcodes():
+            start, end, new_start, new_end = (place + self._head for place in places)
+            steps.append((kind, start, end, new_start, new_end))
+        if self._tail:
+            steps.append(("equal", old - self._tail, old, new - self._tail, new))
+        return steps
+
+
+_MOST_PAIRS = 1_000_000  # of equal lines, above which the matcher must guess
+
+
+@lru_cache(maxsize=16)  # a change is looked at from several sides while it waits
+def _hunks(before: str, after: str) -> tuple[Hunk, ...]:
+    if before == after:
+        return ()
+    matcher = LineMatcher(lines_with_ends(before), lines_with_ends(after))
+    return tuple(Hunk(operations=tuple(group)) for group in matcher.get_grouped_opcodes())
 
 
 def _span(lines: range) -> str:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_lsp.approvals import FileChange, PermissionBehavior, content_digest, digest, visible
+from agent_lsp.approvals import FileChange, LineMatcher, PermissionBehavior, content_digest, digest, visible
 from agent_lsp.workspace import ResolvedPath
 
 _PATH = ResolvedPath(path=Path("a.txt"), display="a.txt", inside=True)
@@ -132,3 +132,23 @@ def test_part_of_a_change_knows_its_lines() -> None:
         (range(8), range(7)),
         (range(17, 20), range(16, 20)),
     ]
+
+
+@pytest.mark.requirement("S4-approvals")
+@pytest.mark.parametrize("position", [0, 1, 400, 798, 799])
+def test_part_is_small_among_many_equal_lines(position: int) -> None:
+    old = ["}\n", "\n"] * 400
+    new = [*old[:position], "x\n", *old[position + 1 :]]
+
+    change = FileChange(path=_PATH, before="".join(old), after="".join(new), before_digest="")
+
+    assert [hunk.replaced for hunk in change.hunks()] == [range(position, position + 1)]
+
+
+@given(old=st.lists(st.sampled_from("abc")), new=st.lists(st.sampled_from("abc")))
+def test_steps_lead_from_the_old_lines_to_the_new_ones(old: list[str], new: list[str]) -> None:
+    steps = LineMatcher(old, new).get_opcodes()
+
+    made = [line for kind, a, b, c, d in steps for line in (old[a:b] if kind == "equal" else new[c:d])]
+    assert made == new
+    assert [line for _kind, a, b, _c, _d in steps for line in old[a:b]] == old

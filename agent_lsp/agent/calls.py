@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import anyio
+import anyio.to_thread
 
 from agent_lsp.agent.agent import Agent
 from agent_lsp.agent.events import (
@@ -191,6 +192,8 @@ class ToolRound:
         """Ask until the answer was given on what would still be written now (A40)."""
         change = await prepared.preview(self._context(prepared))
         while True:
+            if change is not None:
+                await anyio.to_thread.run_sync(change.hunks)  # those who show it find them ready
             request = ApprovalRequest(
                 id=uuid.uuid4().hex,
                 action=action,

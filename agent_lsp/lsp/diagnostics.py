@@ -27,6 +27,7 @@ SOURCE = "agent-lsp"
 _END_OF_LINE = 2**31 - 1  # a client takes what is beyond a line for its end
 VALIDATION, APPROVAL, BLOCK, SETTINGS = "validation", "approval", "hook-block", "settings"
 """The codes of our diagnostics, each of one owner."""
+_MOST_PARTS = 100  # of one change; who has more to look at takes the diff
 _OLD = "[before the last change] "
 _WATCHED = "**/.agent-lsp/settings*.json"
 
@@ -195,7 +196,7 @@ class ApprovalDiagnostics:
             change = entry.request.change
             if change is None or change.before is None:  # there is no file to show it in
                 continue
-            for number in range(len(entry.hunks)):
+            for number in range(min(len(entry.hunks), _MOST_PARTS)):
                 found[self._server.documents.uri(change.path.path)].append(_part(entry, number))
         self._board.replace(APPROVAL, dict(found))
 

@@ -7,15 +7,16 @@ and drop it). Text that the editor holds is never changed past it.
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
-from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 from lsprotocol import types
 from pygls.capabilities import get_capability
 from pygls.exceptions import JsonRpcException, JsonRpcMethodNotFound
 
+from agent_lsp.approvals import LineMatcher
 from agent_lsp.errors import ToolError
 from agent_lsp.lsp.documents import code_units, document_of, same_text, with_line_ends_of
 from agent_lsp.lsp.problems import SeenProblems, read_problems
@@ -80,7 +81,8 @@ class EditedDocuments:
     async def write(self, path: ResolvedPath, document: Document, text: str) -> Written:
         """Make the text of an open document another one. Raises ToolError where the editor does not do it."""
         text = with_line_ends_of(document.text, text)
-        edits = text_edits(document.text, text, self._mirror.position_encoding)
+        encoding = self._mirror.position_encoding
+        edits = await anyio.to_thread.run_sync(text_edits, document.text, text, encoding)
         now = self._mirror.get(path.path)
         if now is not None and now.version != document.version:
             return Written.STALE
@@ -251,7 +253,7 @@ def text_edits(old: str, new: str, encoding: str) -> list[types.TextEdit]:
             range=types.Range(_position(lines, start, encoding), _position(lines, end, encoding)),
             new_text="".join(wanted[new_start:new_end]),
         )
-        for kind, start, end, new_start, new_end in SequenceMatcher(None, lines, wanted).get_opcodes()
+        for kind, start, end, new_start, new_end in LineMatcher(lines, wanted).get_opcodes()
         if kind != "equal"
     ]
 
