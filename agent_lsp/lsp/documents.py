@@ -21,8 +21,9 @@ from agent_lsp.workspace import Document, lines_with_ends
 logger = logging.getLogger(__name__)
 
 LARGEST_COMPARED = 16 * 1024 * 1024
-"""Bytes of a file above which a document just opened is taken to be unchanged, without reading the file."""
+"""Bytes of a file above which only its size is compared with a document's, without reading the file."""
 
+_CODECS = ("utf-8-sig", "utf-16", "cp1252", "latin-1")
 _CODE_UNITS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2)}
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _SURROGATE = re.compile("[\ud800-\udfff]")  # a lone one has no encoding; U+FFFD takes as many code units
@@ -47,7 +48,9 @@ class EditorDocuments:
         return path.as_uri() if document is None else document.uri
 
     def _find(self, path: Path) -> "_OpenDocument | None":
-        return next((document for document in reversed(self._by_uri.values()) if document.path == path), None)
+        """The document of a path; of several, one with unsaved text, else the one opened last."""
+        found = [document for document in reversed(self._by_uri.values()) if document.path == path]
+        return next((each for each in found[1:] and found if each.is_unsaved()), found[0] if found else None)
 
     async def next_change(self) -> None:
         """Wait until some document was opened, changed, saved or closed."""
@@ -133,7 +136,7 @@ class _OpenDocument:
         self._lines = all_lines(item.text)
         self._text: str | None = item.text
         self.ours: str | None = None
-        self.saved = item.text if self.path is None else _text_on_disk(self.path, item.text)
+        self.saved = item.text if self.path is None or _is_on_disk(self.path, item.text) else None
 
     @property
     def text(self) -> str:
@@ -143,10 +146,8 @@ class _OpenDocument:
 
     def is_unsaved(self) -> bool:
         """Whether the file on disk has another text; an editor that reads a changed file anew tells no save."""
-        if self.text != self.saved and self.path is not None:
-            on_disk = _read(self.path)
-            if on_disk is not None and _same_line_ends(on_disk) == _same_line_ends(self.text):
-                self.saved = self.text
+        if self.text != self.saved and self.path is not None and _is_on_disk(self.path, self.text):
+            self.saved = self.text
         return self.text != self.saved
 
     def snapshot(self) -> Document:
@@ -232,29 +233,31 @@ def file_name(uri: str, *, windows: bool = os.name == "nt") -> str | None:
     return path[1:] if has_drive else path
 
 
-def _text_on_disk(path: Path, text: str) -> str:
-    """What the file held when the editor opened it, told from an unsaved ``text`` that the editor restored.
+def _is_on_disk(path: Path, text: str) -> bool:
+    """Whether a file holds a text, in whatever encoding the editor may have read it; no file holds no text.
 
     Some editors read all line endings as one kind, and some drop a byte order mark: neither counts as a difference.
-    A file that cannot be read as UTF-8 text tells nothing, and the text counts as saved.
+    Where it cannot be told the answer is no, so that what the editor holds counts.
     """
-    on_disk = _read(path)
-    if on_disk is None:
-        return text
-    return text if _same_line_ends(on_disk) == _same_line_ends(text) else on_disk
-
-
-def _read(path: Path) -> str | None:
-    """A file's text, empty where there is no file; None for one that is too large, or not UTF-8, or not readable."""
     try:
         status = path.stat()
-        if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_COMPARED:  # a pipe or a device may never end
-            return None
-        return path.read_bytes().decode("utf-8-sig")
+        if not stat.S_ISREG(status.st_mode):  # a pipe or a device may never end
+            return False
+        if status.st_size > LARGEST_COMPARED:
+            return status.st_size == len(text.encode("utf-8", "surrogatepass"))
+        content = path.read_bytes()
     except FileNotFoundError:
-        return ""
-    except (OSError, ValueError):
-        return None
+        return not text
+    except OSError:
+        return False
+    return any(_reads_as(content, codec, text) for codec in _CODECS)
+
+
+def _reads_as(content: bytes, codec: str, text: str) -> bool:
+    try:
+        return _same_line_ends(content.decode(codec)) == _same_line_ends(text)
+    except ValueError:
+        return False
 
 
 def _same_line_ends(text: str) -> str:
@@ -277,5 +280,5 @@ def with_line_ends_of(model: str, text: str) -> str:
 
 def document_of(path: Path, text: str, version: int) -> Document:
     """A document that the editor holds and told nothing of."""
-    unsaved = text != _text_on_disk(path, text)
+    unsaved = not _is_on_disk(path, text)
     return Document(text=text, version=version, unsaved=unsaved, typed=unsaved)

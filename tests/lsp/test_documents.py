@@ -128,7 +128,10 @@ def test_change_of_a_document_that_is_not_open_is_ignored() -> None:
         pytest.param(b"one\r\ntwo\r\n", "one\ntwo\n", False, id="line endings"),
         pytest.param(b"\xef\xbb\xbfone\n", "one\n", False, id="byte order mark"),
         pytest.param(b"caf\xe9\n", "café\n", False, id="other encoding"),
+        pytest.param("café\n".encode("utf-16"), "café\n", False, id="UTF-16"),
         pytest.param(b"one\n", "two\n", True, id="restored unsaved text"),
+        pytest.param(b"caf\xe9\n", "café typed\n", True, id="restored unsaved text of another encoding"),
+        pytest.param(b"\x82\xa0\n", "\u3042\n", True, id="an encoding that cannot be told"),
         pytest.param(None, "one\n", True, id="no file"),
         pytest.param(None, "", False, id="no file, no text"),
     ],
@@ -146,7 +149,7 @@ def test_document_just_opened_is_unsaved_if_it_differs_from_its_file(
 def test_document_that_is_no_regular_file_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
-    assert opened("one\n", path.as_uri()).get(path) == Document(text="one\n", version=1, unsaved=False)
+    assert opened("one\n", path.as_uri()).get(path) == Document(text="one\n", version=1, unsaved=True, typed=True)
 
 
 @pytest.mark.requirement("F34")
