@@ -82,13 +82,14 @@ class Workspace:
             path = Path(os.path.realpath(self.root / Path(spelling).expanduser()))
         except (OSError, RuntimeError, ValueError) as error:
             raise ToolError("invalid_path", f"Path cannot be resolved: {spelling} ({error})") from error
-        return ResolvedPath(path=path, display=self._display(path), inside=self.contains(path))
+        return ResolvedPath(path=path, display=self.display(path), inside=self.contains(path))
 
     def contains(self, path: Path) -> bool:
         """Whether an already resolved path is a root or lies below one, compared by component."""
         return any(path == root or root in path.parents for root in self.roots)
 
-    def _display(self, path: Path) -> str:
+    def display(self, path: Path) -> str:
+        """A resolved path for people: relative to the first root where that holds it."""
         return path.relative_to(self.root).as_posix() if self.root in (path, *path.parents) else path.as_posix()
 
 

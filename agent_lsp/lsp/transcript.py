@@ -19,6 +19,7 @@ from agent_lsp.agent.events import (
     TurnStarted,
 )
 from agent_lsp.messages import thaw
+from agent_lsp.session.export import fenced
 
 _log = logging.getLogger(__name__)
 
@@ -72,11 +73,3 @@ def _markdown(event: AgentEvent) -> str | None:
             return f"*Ended: {reason}{f' - {error}' if error else ''}*"
         case _:
             return None
-
-
-def fenced(text: str) -> str:
-    """Text in a Markdown fence that is longer than any fence inside."""
-    fence = "```"
-    while fence in text:
-        fence += "`"
-    return f"{fence}\n{text}\n{fence}"

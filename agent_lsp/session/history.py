@@ -1,0 +1,146 @@
+"""The stored side of one session: its transcript, its turns, and the changes that each of them made.
+
+Invariant: what enters the transcript is on its way to the disk before anything else happens; a turn that has ended is
+there for good.
+"""
+
+import time
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+import anyio
+import anyio.to_thread
+
+from agent_lsp.agent.agent import ChangeRecorder, NoRecorder
+from agent_lsp.agent.events import AgentEvent, ToolStarted, TurnFinished
+from agent_lsp.errors import ConfigurationError
+from agent_lsp.messages import ChatMessage, Transcript, UserMessage, system_reminder
+from agent_lsp.redaction import Redactor
+from agent_lsp.session.checkpoints import Checkpoints
+from agent_lsp.session.file_state import Objects
+from agent_lsp.session.records import StoredTurn, message_record, title_of
+from agent_lsp.session.store import SessionFile
+from agent_lsp.session.undo import UndoReport, undo_turn
+from agent_lsp.workspace import Documents, Workspace
+
+SYNC_SECONDS = 5.0
+"""For a disk to take what a turn has written, at most; the turn's end waits for it."""
+
+
+class History:
+    """What a session remembers, and keeps where it has a ``file``."""
+
+    def __init__(self, transcript: Transcript, turns: list[StoredTurn], file: SessionFile | None) -> None:
+        self.transcript = transcript
+        self.turns = turns
+        self.recorder: ChangeRecorder = NoRecorder()
+        self._file = file
+        self._turn: StoredTurn | None = None
+        if file is not None:
+            transcript.watch(self._keep_message)
+
+    @property
+    def title(self) -> str:
+        """The first line of the first prompt."""
+        return title_of(self.turns)
+
+    def keep_changes(self, workspace: Workspace, documents: Documents) -> None:
+        """Keep what turns change in files from now on."""
+        if self._file is not None:
+            self._workspace, self._documents = workspace, documents
+            self._objects = Objects(self._file.objects)
+            write = partial(self._file.append, as_it_is=True)
+            self.recorder = self._checkpoints = Checkpoints(workspace, documents, self._objects, write)
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        """Keep these out of what is stored, besides what looks like a secret."""
+        if self._file is not None:
+            self._file.redact = Redactor(secrets)
+
+    def _keep_message(self, message: ChatMessage) -> None:
+        if self._file is not None:
+            self._file.append(message_record(message))
+
+    def begin(self, turn_id: str, prompt: str) -> None:
+        """A turn begins."""
+        if self._file is None:
+            return
+        turn = StoredTurn(id=turn_id, prompt=prompt, began=time.time(), first_message=len(self.transcript))
+        self.turns.append(turn)
+        self._turn = turn
+        self._file.append({"type": "turn", "id": turn.id, "prompt": prompt, "at": turn.began})
+        self._checkpoints.begin(turn)
+
+    def note(self, event: AgentEvent) -> None:
+        """Hear the event stream: of a call that has begun, nobody may say later that it had no effect."""
+        if isinstance(event, ToolStarted) and self._file is not None:
+            self._file.append({"type": "started", "call": event.call_id})
+
+    async def end(self, finished: TurnFinished) -> None:
+        """The turn has ended; returns when the disk has it, or takes too long."""
+        turn, self._turn = self._turn, None
+        if turn is None or self._file is None:
+            return
+        turn.ended, turn.stop_reason = time.time(), finished.stop_reason
+        turn.text, turn.error = finished.text, finished.error
+        self._file.append(
+            {
+                "type": "end",
+                "id": turn.id,
+                "at": turn.ended,
+                "reason": finished.stop_reason,
+                "text": finished.text,
+                "error": finished.error,
+            }
+        )
+        await self._sync()
+
+    async def _sync(self) -> None:
+        with anyio.move_on_after(SYNC_SECONDS, shield=True):
+            await anyio.to_thread.run_sync(self._sync_now, abandon_on_cancel=True)
+
+    def _sync_now(self) -> None:
+        if self._file is not None:
+            self._objects.sync()
+            self._file.sync()
+
+    async def undo(self, turn_id: str | None) -> UndoReport:
+        """Undo the changes of a turn, without an id of the last one that changed anything and is not undone.
+
+        Raises ConfigurationError where there is no such turn.
+        """
+        turn = self._to_undo(turn_id)
+        if self._file is None or turn is None:
+            raise ConfigurationError("There is nothing to undo in this session")
+        report = await undo_turn(turn, self._objects, self._workspace, self._documents)
+        turn.undone = not report.refused
+        self._file.append({"type": "undone", "turn": turn.id, "at": time.time(), "whole": turn.undone})
+        if report.restored:
+            self.transcript.append(UserMessage(content=_told(report), injected=True))
+        await self._sync()
+        return report
+
+    def _to_undo(self, turn_id: str | None) -> StoredTurn | None:
+        if turn_id is not None:
+            found = [turn for turn in self.turns if turn.id == turn_id]
+            if not found:
+                raise ConfigurationError(f"There is no turn {turn_id} in this session")
+            return found[0]
+        return next((turn for turn in reversed(self.turns) if turn.changes and not turn.undone), None)
+
+    def close(self) -> None:
+        """Let another process go on with the session."""
+        if self._file is not None:
+            self._file.close()
+
+
+def _told(report: UndoReport) -> str:
+    """What the model is to know of an undo."""
+    parts = [_listed("The user has undone changes of yours. These are again what they were before", report.restored)]
+    if report.refused:
+        parts.append(_listed("These were not undone", report.refused))
+    return system_reminder("\n".join(parts))
+
+
+def _listed(head: str, paths: Sequence[object]) -> str:
+    return f"{head}: {', '.join(str(getattr(path, 'display', path)) for path in paths)}"
