@@ -73,7 +73,7 @@ class Commands:
             return []
         from agent_lsp.lsp.wire import approval_json
 
-        return [approval_json(entry) for entry in self._front.conversations.approver.pending]
+        return [approval_json(entry, self._server.documents) for entry in self._front.conversations.approver.pending]
 
     async def answer_approval(self, arguments: object) -> dict[str, bool]:
         """``agent.approvals.answer``; without an id, the oldest."""

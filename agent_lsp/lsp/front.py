@@ -178,10 +178,11 @@ class Front:
 
     async def _request_approval(self, entry: "PendingApproval") -> "ApprovalReply | None":
         """``agent/requestApproval``; what is no clear answer is none. Raises NotImplementedError."""
-        from agent_lsp.lsp.wire import AnswerParams, approval_json, read
+        from agent_lsp.lsp.wire import AnswerParams, approval_request, read
 
+        params = approval_request(entry, self._server.documents)
         try:
-            answer = await self._server.protocol.send_request_async("agent/requestApproval", approval_json(entry))
+            answer = await self._server.protocol.send_request_async("agent/requestApproval", params)
             reply = None if answer is None else read(AnswerParams, answer).reply()
             if reply is not None:
                 entry.check(reply)
