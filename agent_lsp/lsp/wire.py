@@ -82,9 +82,7 @@ def approval_json(entry: PendingApproval, documents: EditorDocuments) -> dict[st
         "rule": request.rule,
         "uri": None if change is None else documents.uri(change.path.path),
         "diff": None if change is None else change.diff(),
-        "hunks": [
-            {name: [lines.start, lines.stop] for name, lines in _ranges(hunk).items()} for hunk in entry.hunks
-        ],
+        "hunks": [{name: [lines.start, lines.stop] for name, lines in _ranges(hunk).items()} for hunk in entry.hunks],
         "decided": {str(number): taken for number, taken in entry.decided.items()},
     }
 

@@ -1,7 +1,6 @@
 """Edits of documents that an editor holds: through the editor, verified by its text, and never past the user's."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +20,6 @@ EDIT = (
 )
 APPLYING = {**CAPABILITIES, "workspace": {"applyEdit": True, "workspaceEdit": {"documentChanges": True}}}
 ACCEPT: dict[str, Any] = {"settings": {"permissions": {"mode": "accept_edits"}}}
-
-
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as server:
-        yield server
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -26,12 +25,6 @@ PYTEST = {
 WRONG = "def double(number):\n    return number + 2\n"
 RIGHT = "def double(number):\n    return number * 2\n"
 TEST = "from code import double\n\n\ndef test_double_of_three():\n    assert double(3) == 6\n"
-
-
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as server:
-        yield server
 
 
 def project(tmp_path: Path, **validation: Any) -> Path:
