@@ -5,7 +5,7 @@ and drop it). Text that the editor holds is never changed past it.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -96,29 +96,29 @@ class EditedDocuments:
             self._mirror.note_ours(path.path, text)
         return written
 
-    async def until_saved(self) -> tuple[str, ...]:
+    async def until_saved(self, paths: Collection[Path], waiting: Callable[[tuple[str, ...]], None]) -> tuple[str, ...]:
         """Wait until the human has saved what we changed, or goes on without; the names of what is not saved.
 
         A dismissal is to go on as well, and so is an editor that cannot ask. It is asked once for a text.
         """
-        names = self._unsaved()
-        if not names:
-            return ()
-        message = f"Programs read files on disk. Save {', '.join(names)} so that they see the agent's change."
-        with anyio.move_on_after(SAVE_SECONDS):
-            async with anyio.create_task_group() as group:
+        if news := self._unsaved(paths) - self._waved:
+            names = _names(news)
+            waiting(names)
+            message = f"Programs read files on disk. Save {', '.join(names)} so that they see the agent's change."
+            with anyio.move_on_after(SAVE_SECONDS):
+                async with anyio.create_task_group() as group:
 
-                async def ask() -> None:
-                    await self._ask_human(message, (GO_ON,))
+                    async def ask() -> None:
+                        await self._ask_human(message, (GO_ON,))
+                        group.cancel_scope.cancel()
+
+                    group.start_soon(ask)
+                    while self._unsaved(paths) - self._waved:
+                        await self._mirror.next_change()
                     group.cancel_scope.cancel()
-
-                group.start_soon(ask)
-                while self._unsaved():
-                    await self._mirror.next_change()
-                group.cancel_scope.cancel()
-        left = self._mirror.unsaved_ours()
-        self._waved.update(left)
-        return tuple(path.name for path, _text in left)
+        left = self._unsaved(paths)
+        self._waved |= left
+        return _names(left)
 
     async def problems(self, path: Path | None) -> tuple[FileProblems, ...]:
         """What the editor's language servers report."""
@@ -128,8 +128,9 @@ class EditedDocuments:
         answer = await self._request("agent/diagnostics", params, READ_SECONDS)
         return tuple(each for each in read_problems(answer, self._mirror) if path in (None, each.path))
 
-    def _unsaved(self) -> tuple[str, ...]:
-        return tuple(path.name for path, text in self._mirror.unsaved_ours() if (path, text) not in self._waved)
+    def _unsaved(self, paths: Collection[Path]) -> set[tuple[Path, str]]:
+        """Those of the files that hold unsaved text of ours, with that text."""
+        return {(path, text) for path, text in self._mirror.unsaved_ours() if path in paths}
 
     # By our own requests
 
@@ -228,6 +229,10 @@ class EditedDocuments:
         uri = self._mirror.uri(path.path)
         identifier = types.OptionalVersionedTextDocumentIdentifier(uri=uri, version=document.version)
         return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(text_document=identifier, edits=[*edits])])
+
+
+def _names(files: Iterable[tuple[Path, str]]) -> tuple[str, ...]:
+    return tuple(sorted(path.name for path, _text in files))
 
 
 def _refused(path: ResolvedPath, why: str) -> ToolError:

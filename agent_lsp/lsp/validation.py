@@ -98,7 +98,7 @@ class ValidationFront:
         """Say that validation ended red, and what a human can do about it."""
         talk = await self._prompts.talk()
         message = f"Validation failed: {', '.join(report.failing)} [{session.id[:8]}]"
-        title = await talk.screen.ask(message, (SHOW_OUTPUT, RUN_AGAIN, ASK_TO_FIX))
+        title = await talk.screen.offer(message, (SHOW_OUTPUT, RUN_AGAIN, ASK_TO_FIX))
         if title == SHOW_OUTPUT:
             await talk.screen.show_text("validation.log", talk.validation_output(session))
         elif title == RUN_AGAIN:

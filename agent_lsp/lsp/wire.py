@@ -12,6 +12,7 @@ from agent_lsp.agent.events import (
     ApprovalRequested,
     HookReached,
     ModelRetry,
+    SaveAwaited,
     SubagentEvent,
     TextDelta,
     ToolStarted,
@@ -181,6 +182,8 @@ def progress_line(event: AgentEvent) -> str | None:
             return f"{event.reason}; trying again in {event.delay:.0f} s"
         case ToolStarted(tool=tool):
             return f"running {tool}"
+        case SaveAwaited(files=files):
+            return f"waiting until you save {', '.join(files)}"
         case ApprovalRequested():
             return f"waiting for your answer: {event.tool}: {event.target}"
         case SubagentEvent():
