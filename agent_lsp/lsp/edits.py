@@ -86,6 +86,8 @@ class EditedDocuments:
         now = self._mirror.get(path.path)
         if now is not None and now.version != document.version:
             return Written.STALE
+        if not edits:
+            return Written.HELD if document.unsaved else Written.SAVED
         if self._by_request:
             written = await self._write_by_request(path, document, edits)
         elif self._can_apply:
@@ -143,7 +145,11 @@ class EditedDocuments:
         }
         match await self._request("agent/writeDocument", params, APPLY_SECONDS):
             case {"applied": True}:
-                return Written.SAVED
+                with anyio.move_on_after(SETTLE_SECONDS):
+                    while self._shows(path.path, document.text, exactly=True):
+                        await self._mirror.next_change()
+                    return Written.SAVED
+                raise _refused(path, "it says that it did, and shows the old text")
             case {"applied": False, **rest}:
                 now = await self.get(path.path)
                 if now is None or now.text != document.text:
@@ -201,11 +207,6 @@ class EditedDocuments:
         self, question: "Future[types.ApplyWorkspaceEditResult]", path: Path, text: str, *, exactly: bool
     ) -> bool:
         """Whether the editor comes to show a text; a refusal ends the wait, an assent shortens it."""
-
-        def shows() -> bool:
-            document = self._mirror.get(path)
-            return document is not None and (document.text == text if exactly else same_text(document, text))
-
         answered = anyio.Event()
         question.add_done_callback(lambda _: answered.set())
         with anyio.move_on_after(APPLY_SECONDS):
@@ -218,10 +219,15 @@ class EditedDocuments:
                     group.cancel_scope.cancel()
 
                 group.start_soon(heed_answer)
-                while not shows():
+                while not self._shows(path, text, exactly=exactly):
                     await self._mirror.next_change()
                 group.cancel_scope.cancel()
-        return shows()
+        return self._shows(path, text, exactly=exactly)
+
+    def _shows(self, path: Path, text: str, *, exactly: bool) -> bool:
+        """Whether the editor told that a document has a text."""
+        document = self._mirror.get(path)
+        return document is not None and (document.text == text if exactly else same_text(document, text))
 
     def _workspace_edit(
         self, path: ResolvedPath, document: Document, edits: list[types.TextEdit]

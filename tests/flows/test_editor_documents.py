@@ -277,6 +277,23 @@ async def test_client_of_ours_edits_saves_and_tells_what_it_has_not_sent(
     assert heard(server) == "Edited text.txt\n- line 2\n- line 3"
 
 
+@pytest.mark.requirement("S4-documents")
+async def test_client_of_ours_that_says_it_edited_and_shows_the_old_text_is_not_believed(
+    tmp_path: Path, text: Path, server: OpenAIServer
+) -> None:
+    server.reply_tool_calls(EDIT)
+    server.reply_text("done")
+
+    async with editor(
+        tmp_path, server, handlers={"agent/writeDocument": lambda _params: {"applied": True}}, documents=True, **ACCEPT
+    ) as client:
+        await Buffer(client, text).open()
+        result = await client.request("agent/prompt", {"prompt": "x"})
+
+    assert heard(server).startswith("Error [editor_refused]: The editor did not make the change to text.txt")
+    assert result["changes"] == []
+
+
 @pytest.mark.requirement("S4-documents", "S4-approvals")
 async def test_typing_while_a_change_waits_asks_again_with_the_new_change(
     tmp_path: Path, text: Path, server: OpenAIServer
