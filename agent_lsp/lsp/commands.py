@@ -73,7 +73,7 @@ class Commands:
             return []
         from agent_lsp.lsp.wire import approval_json
 
-        return [approval_json(entry) for entry in self._front.conversations.approver.pending]
+        return [approval_json(entry, self._server.documents) for entry in self._front.conversations.approver.pending]
 
     async def answer_approval(self, arguments: object) -> dict[str, bool]:
         """``agent.approvals.answer``; without an id, the oldest."""
@@ -127,7 +127,11 @@ class Commands:
 
     def dismiss_block(self, arguments: object) -> dict[str, bool]:
         """``agent.hooks.dismiss``: take away what a hook left at a file, or all of it."""
-        self._front.blocks.dismiss(optional_text(arguments, "uri"))
+        uri = optional_text(arguments, "uri")
+        if uri is None:
+            self._front.blocks.dismiss_all()
+        elif (path := self._server.documents.path(uri)) is not None:
+            self._front.blocks.dismiss(path)
         return {"dismissed": True}
 
     async def trust(self, arguments: object) -> dict[str, Any]:

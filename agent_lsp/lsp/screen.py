@@ -29,11 +29,33 @@ class EditorScreen:
     def __init__(self, server: AgentServer) -> None:
         self._server = server
         self._can_ask = True
+        self._asking = anyio.Lock()
+        self._offers: set[anyio.CancelScope] = set()
         self._directory: tempfile.TemporaryDirectory[str] | None = None
         self._texts: OrderedDict[str, str] = OrderedDict()
 
     async def ask(self, message: str, actions: Sequence[str], *, otherwise: str = "") -> str | None:
-        """Show a question. An editor that does not know the request is told instead, and not asked again."""
+        """Put a question that work waits for, one at a time (S4); every offer gives way to it.
+
+        An editor that does not know the request is told instead, and not asked again.
+        """
+        for scope in self._offers:
+            scope.cancel()
+        async with self._asking:
+            return await self._ask(message, actions, otherwise)
+
+    async def offer(self, message: str, actions: Sequence[str]) -> str | None:
+        """Put a question that nothing waits for, and that may stay without an answer for ever."""
+        with anyio.CancelScope() as scope:
+            self._offers.add(scope)
+            try:
+                async with self._asking:
+                    return await self._ask(message, actions, "")
+            finally:
+                self._offers.discard(scope)
+        return None
+
+    async def _ask(self, message: str, actions: Sequence[str], otherwise: str) -> str | None:
         if not self._can_ask:
             self._tell(f"{message} {otherwise}")
             return None

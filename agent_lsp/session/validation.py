@@ -20,6 +20,7 @@ from agent_lsp.agent.events import (
     Emit,
     FileChanged,
     FindingSeen,
+    SaveAwaited,
     SubagentEvent,
     ValidationFinished,
     ValidationReport,
@@ -122,6 +123,7 @@ class Validation:
         self._spent = 0.0
         self._snapshot: Snapshot | str = "nothing was changed in this prompt"
         self._files: dict[str, None] | None = {}
+        self._written: set[Path] = set()
 
     def configure(self, loaded: LoadedSettings, environment: dict[str, str]) -> None:
         """Take other settings."""
@@ -176,6 +178,7 @@ class Validation:
         match event:
             case FileChanged(path=path):
                 self.changes += 1
+                self._written.add(self._root / path)
                 if self._files is not None:
                     self._files[path] = None
             case CommandRan():
@@ -200,7 +203,7 @@ class Validation:
         if not names:
             self._verify(seen)
             return Round(report=ValidationReport(status="none"))
-        unsaved = await self._documents.until_saved()
+        unsaved = await self._documents.until_saved(self._written, lambda files: self._emit(SaveAwaited(files=files)))
         self._emit(ValidationStarted(attempt=attempt, limit=limit, validators=names))
         begun = anyio.current_time()
         result = Round(report=ValidationReport(status="none"))  # what a cancelled round came to

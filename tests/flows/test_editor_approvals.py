@@ -1,7 +1,6 @@
 """Approvals where the code is: diagnostics, code actions, single parts, documents. ``agent-lsp serve`` as a process."""
 
 import json
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,12 +23,6 @@ RESOLVING = {
     **CAPABILITIES,
     "textDocument": {"codeAction": {"dataSupport": True, "resolveSupport": {"properties": ["command"]}}},
 }
-
-
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as server:
-        yield server
 
 
 @pytest.fixture
@@ -116,9 +109,9 @@ async def test_parts_of_a_change_are_taken_one_by_one_and_the_model_hears_which(
         await client.answer(prompt)
 
     assert undecided[0]["hunks"] == [
-        {"before": [0, 5], "after": [0, 5]},
-        {"before": [12, 18], "after": [12, 19]},
-        {"before": [25, 30], "after": [26, 30]},
+        {"before": [0, 5], "after": [0, 5], "replaced": [1, 2]},
+        {"before": [12, 18], "after": [12, 19], "replaced": [15, 15]},
+        {"before": [25, 30], "after": [26, 30], "replaced": [28, 29]},
     ]
     assert undecided[0]["decided"] == {"0": True, "1": False}
     assert text.read_text() == LINES.replace("line 2\n", "second\n").replace("line 29\n", "")
@@ -262,6 +255,45 @@ async def test_shutdown_leaves_no_diagnostic_and_allows_nothing(
 
     assert published[-1] == {"uri": text.as_uri(), "diagnostics": []}
     assert text.read_text() == LINES
+
+
+@pytest.mark.requirement("S4-diagnostics", "S4-code-actions")
+@pytest.mark.parametrize("folder", ["work", "link"])
+async def test_file_is_one_however_the_editor_spells_it(tmp_path: Path, server: OpenAIServer, folder: str) -> None:
+    text = tmp_path / "work" / "a (1).txt"
+    text.parent.mkdir()
+    text.write_text(LINES)
+    (tmp_path / "link").symlink_to("work", target_is_directory=True)
+    uri = (tmp_path / folder / "a (1).txt").as_uri().replace("%28", "(").replace("%29", ")")
+    server.reply_tool_calls(("call_1", "edit_file", json.dumps({"path": "a (1).txt", "edits": EDITS})))
+    server.reply_text("done")
+
+    def empty(of: str) -> Any:
+        return partial(_published, of, some=False)
+
+    async with editor(tmp_path, server) as client:
+        prompt = await client.ask("agent/prompt", {"prompt": "x"})
+        await diagnostics(client, text, some=True)
+        item = {"uri": uri, "languageId": "plaintext", "version": 1, "text": LINES}
+        await client.notify("textDocument/didOpen", {"textDocument": item})
+        await client.wait_for(empty(text.as_uri()))
+        await client.wait_for(partial(_published, uri, some=True))
+        [waiting] = await command(client, "agent.approvals.list")
+        place = {"line": 1, "character": 0}
+        params = {"textDocument": {"uri": uri}, "range": {"start": place, "end": place}, "context": {"diagnostics": []}}
+        here = {action["title"]: action for action in await client.request("textDocument/codeAction", params)}
+        await choose(client, here["Allow edit_file: a (1).txt"])
+        await client.answer(prompt)
+        await client.wait_for(empty(uri))
+
+    assert waiting["uri"] == uri
+    assert text.read_text().startswith("line 1\nsecond\n")
+
+
+def _published(uri: str, message: dict[str, Any], *, some: bool) -> bool:
+    if message.get("method") != "textDocument/publishDiagnostics" or message["params"]["uri"] != uri:
+        return False
+    return bool(message["params"]["diagnostics"]) is some
 
 
 @pytest.mark.requirement("S4-block", "S4-code-actions")
