@@ -7,7 +7,7 @@ if it lies in a root after resolving (F23). Tools get resolved paths, never the 
 import enum
 import io
 import os
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -162,6 +162,10 @@ class Documents(Protocol):
         """
         ...
 
+    def saves(self) -> Mapping[Path, int]:
+        """How often the editor has saved each file so far."""
+        ...
+
     async def until_saved(self, paths: Collection[Path], waiting: Callable[[tuple[str, ...]], None]) -> tuple[str, ...]:
         """Wait for the human to save those of the resolved paths that were written; the names of what still is not.
 
@@ -185,6 +189,9 @@ class NoDocuments:
 
     async def write(self, path: ResolvedPath, document: Document, text: str) -> Written:
         return Written.CANNOT
+
+    def saves(self) -> Mapping[Path, int]:
+        return {}
 
     async def until_saved(self, paths: Collection[Path], waiting: Callable[[tuple[str, ...]], None]) -> tuple[str, ...]:
         return ()

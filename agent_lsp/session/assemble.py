@@ -112,6 +112,8 @@ def open_session(options: SessionOptions) -> Session:
     validation = programs.validation if "validation" in chosen.capabilities and options.validate else None
     has_hooks = "hooks" in chosen.capabilities
     history = _history(options, chosen, workspace, session_id)
+    programs.validation.recorder = history.recorder
+    configured.changed = history.refresh
     history.hide([*secrets_of(options.environ), loaded.api_key or ""])
 
     def configure(loaded: LoadedSettings) -> None:

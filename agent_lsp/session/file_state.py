@@ -39,10 +39,14 @@ MISSING = FileState(kind="missing")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A path before a turn's first change of it, and after the last one; ``after`` is None where that is not known."""
+    """A path before a turn's first change of it, and after the last one; ``after`` is None where that is not known.
+
+    ``mixed`` says that somebody else changed it in between.
+    """
 
     before: FileState
     after: FileState | None
+    mixed: bool = False
 
 
 class Objects:
@@ -88,8 +92,8 @@ class Objects:
                     os.close(descriptor)
 
 
-def state_at(path: Path, objects: Objects | None = None) -> FileState:
-    """What is at a path now; its content is put into the objects, if they are given. Raises OSError."""
+def state_at(path: Path, objects: Objects | None = None, *, largest: int = MAX_KEPT) -> FileState:
+    """What is at a path now; its content, if it is not too large, is put into the objects. Raises OSError."""
     try:
         status = path.lstat()
     except (FileNotFoundError, NotADirectoryError):
@@ -102,7 +106,7 @@ def state_at(path: Path, objects: Objects | None = None) -> FileState:
         return FileState(kind="directory", mode=mode)
     if not stat.S_ISREG(status.st_mode):
         return FileState(kind="other", mode=mode)
-    if status.st_size > MAX_KEPT:
+    if status.st_size > largest:
         return FileState(kind="file", mode=mode, digest=_digest_of(path), size=status.st_size)
     content = read_file(path)
     return FileState(kind="file", mode=mode, digest=_kept(content, objects), size=len(content))

@@ -7,6 +7,7 @@ there for good.
 import time
 from collections.abc import Iterable, Sequence
 from functools import partial
+from pathlib import Path
 
 import anyio
 import anyio.to_thread
@@ -131,7 +132,14 @@ class History:
     def close(self) -> None:
         """Let another process go on with the session."""
         if self._file is not None:
+            self._checkpoints.close()
+            self._objects.sync()
             self._file.close()
+
+    async def refresh(self, path: Path) -> None:
+        """A program of ours changed a file right after the agent did."""
+        if self._file is not None:
+            await self._checkpoints.refresh(path)
 
 
 def _told(report: UndoReport) -> str:

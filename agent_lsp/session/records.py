@@ -214,7 +214,7 @@ def _take_change(found: Replay, record: Record) -> None:
         change = turn.changes.get(record["path"])
         before = FileState(**record["before"]) if change is None else change.before
         after = None if record["after"] is None else FileState(**record["after"])
-        turn.changes[_text(record["path"])] = Change(before=before, after=after)
+        turn.changes[_text(record["path"])] = Change(before=before, after=after, mixed=record.get("mixed") is True)
 
 
 def _take_note(found: Replay, record: Record) -> None:

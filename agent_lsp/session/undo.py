@@ -119,6 +119,8 @@ class _Undo:
             return None
         if after is None:
             raise _Refusal("the program ended while it was changed, so what the agent left there is not known")
+        if change.mixed:
+            raise _Refusal("somebody else changed it between, or during, changes of the agent")
         if not self._same(path, now, after):
             raise _Refusal("it was changed since", await self._diff(path, after, None))
         if document is not None and before.kind == "file" and now.kind == "file" and now.digest != before.digest:
