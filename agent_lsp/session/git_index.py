@@ -135,7 +135,8 @@ def read_blobs(repository: Path, names: Iterable[str]) -> Iterator[tuple[str, by
     }
     try:
         ran = subprocess.run(
-            [git, *_QUIET, f"--git-dir={repository}", "cat-file", "--batch"],
+            # Its own working tree may be gone, and git would look for it.
+            [git, *_QUIET, f"--git-dir={repository}", f"--work-tree={repository}", "cat-file", "--batch"],
             input="".join(f"{name}\n" for name in wanted).encode(),
             capture_output=True,
             env=environment,
