@@ -215,7 +215,7 @@ class Front:
 
     async def content(self, params: types.TextDocumentContentParams) -> types.TextDocumentContentResult:
         """``workspace/textDocumentContent``: a text that was shown."""
-        return types.TextDocumentContentResult(text=(await self.talk()).screen.content(params.uri))
+        return types.TextDocumentContentResult(text=await (await self.talk()).screen.content(params.uri))
 
     async def _turn(self, arguments: object) -> "Turn":
         """The turn that a request asks for; a cancel meanwhile finds it here."""
@@ -281,7 +281,7 @@ class Front:
         can_show = bool(get_capability(self._server.client_capabilities, "window.show_document.support"))
         if session.id not in self._shown and not self._options.events and can_show and path.exists():
             self._shown.add(session.id)
-            self._server.start_job(partial(talk.screen.show_file, path), "show transcript")
+            self._server.start_job(partial(talk.screen.show_live, path), "show transcript")
 
     def _announce(self, finished: "TurnFinished") -> None:
         """Say how a background turn ended; the whole answer is in the log and the transcript."""

@@ -205,6 +205,27 @@ async def test_change_is_shown_as_documents_of_ours_where_the_editor_asks_for_th
     assert unknown.value.code == -32602
 
 
+@pytest.mark.requirement("S4-transcript", "S4-content")
+async def test_transcript_is_a_live_document_where_the_editor_asks_for_texts(
+    tmp_path: Path, server: OpenAIServer
+) -> None:
+    server.reply_text("first")
+    server.reply_text("second")
+    capabilities = {**CAPABILITIES, "workspace": {"textDocumentContent": {}}}
+
+    async with editor(tmp_path, server, capabilities=capabilities) as client:
+        first = await client.request("agent/prompt", {"prompt": "one"})
+        shown = await client.wait_for_method("window/showDocument")
+        uri = shown["params"]["uri"]
+        await client.request("agent/prompt", {"prompt": "two"})
+        refreshed = await client.wait_for_method("workspace/textDocumentContent/refresh")
+        content = await client.request("workspace/textDocumentContent", {"uri": uri})
+
+    assert uri == f"agent-lsp:/{first['sessionId']}.md"
+    assert refreshed["params"] == {"uri": uri}
+    assert content["text"] == "## Prompt\n\none\n\nfirst\n\n## Prompt\n\ntwo\n\nsecond\n\n"
+
+
 @pytest.mark.requirement("S4-code-actions")
 async def test_client_that_resolves_commands_gets_them_when_it_chooses(
     tmp_path: Path, text: Path, server: OpenAIServer
@@ -294,6 +315,25 @@ def _published(uri: str, message: dict[str, Any], *, some: bool) -> bool:
     if message.get("method") != "textDocument/publishDiagnostics" or message["params"]["uri"] != uri:
         return False
     return bool(message["params"]["diagnostics"]) is some
+
+
+@pytest.mark.requirement("S4-approvals")
+async def test_approval_left_open_by_a_client_that_goes_is_no_allow(
+    tmp_path: Path, text: Path, server: OpenAIServer
+) -> None:
+    server.reply_tool_calls(EDIT)
+
+    async with editor(tmp_path, server) as client:
+        await client.ask("agent/prompt", {"prompt": "x"})
+        await client.wait_for_method("window/showMessageRequest")
+        await client.close()
+        await client.exit_code()
+    async with editor(tmp_path, server) as client:
+        waiting = await command(client, "agent.approvals.list")
+        answered = await command(client, "agent.approvals.allow")
+
+    assert (waiting, answered) == ([], {"answered": False})
+    assert text.read_text() == LINES
 
 
 @pytest.mark.requirement("S4-block", "S4-code-actions")
