@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,24 +15,35 @@ class Busy(Exception):
         self.process = process
 
 
+SETTLE_SECONDS = 0.5
+"""A program that the holder was starting when it was killed has the lock too, until it really is that program."""
+
+
 class Lock:
     """A lock on a file, held from its making until ``release``. Raises Busy, or OSError where it cannot be made."""
 
     def __init__(self, path: Path) -> None:
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
         try:
-            _take(self._descriptor)
-            if not os.path.samestat(os.fstat(self._descriptor), path.stat()):
-                raise Busy("")  # it was deleted meanwhile
-        except BlockingIOError:
-            holder = os.read(self._descriptor, 20).decode("ascii", "replace").strip()
-            os.close(self._descriptor)
-            raise Busy(holder) from None
+            self._take(path)
         except BaseException:
-            os.close(self._descriptor)
+            self.release()
             raise
         os.ftruncate(self._descriptor, 0)
         os.write(self._descriptor, f"{os.getpid()}\n".encode())
+
+    def _take(self, path: Path) -> None:
+        until = time.monotonic() + SETTLE_SECONDS
+        while True:
+            try:
+                _take(self._descriptor)
+                break
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    raise Busy(os.read(self._descriptor, 20).decode("ascii", "replace").strip()) from None
+                time.sleep(0.01)
+        if not os.path.samestat(os.fstat(self._descriptor), path.stat()):
+            raise Busy("")  # it was deleted meanwhile
 
     def release(self) -> None:
         """Let it go; a second time is nothing."""

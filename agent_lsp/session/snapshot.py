@@ -8,6 +8,7 @@ repositories themselves; contents above the bounds are not kept. Both are said.
 import os
 import stat
 import tempfile
+import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -218,6 +219,7 @@ class Contents:
             return None
         if self._spool is None:
             self._spool = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as this object)
+            weakref.finalize(self, self._spool.close)
         place = self._spooled, len(content)
         self._spool.seek(self._spooled)
         self._spool.write(content)
