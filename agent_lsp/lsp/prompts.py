@@ -194,7 +194,9 @@ class Conversations:
                 mode=self.mode,
             )
         )
-        session.subscribe(TranscriptFile(self.transcript(session), grew=self.screen.grew))
+        session.subscribe(
+            TranscriptFile(self.transcript(session), grew=self.screen.grew, redact=session.history.redact)
+        )
         session.subscribe(partial(self._follow, session, self._root))
         if self._events:
             session.subscribe(_Numbered(session, self._client))

@@ -19,7 +19,6 @@ from agent_lsp.errors import ConfigurationError
 from agent_lsp.hooks.builtin import install_builtin, plan_guard
 from agent_lsp.hooks.registry import HookRegistry
 from agent_lsp.hooks.trust import Trust
-from agent_lsp.messages import Transcript
 from agent_lsp.models.base import Model
 from agent_lsp.models.openai_chat import OpenAIChatModel
 from agent_lsp.models.settings import OPENAI_BASE_URL, OpenAIChatSettings
@@ -30,9 +29,10 @@ from agent_lsp.session.directories import config_directory, state_directory, tru
 from agent_lsp.session.history import History
 from agent_lsp.session.hooks import ConfiguredHooks
 from agent_lsp.session.programs import Programs
-from agent_lsp.session.records import StoredTurn
+from agent_lsp.session.records import Replay
 from agent_lsp.session.session import EventStream, Session
 from agent_lsp.session.store import SessionStore
+from agent_lsp.session.stored import StoredSessions
 from agent_lsp.session.validation import Validation
 from agent_lsp.settings.load import LoadedSettings, load_settings
 from agent_lsp.settings.trust import TrustEverything
@@ -111,7 +111,11 @@ def open_session(options: SessionOptions) -> Session:
     models = _Models(options.model)
     validation = programs.validation if "validation" in chosen.capabilities and options.validate else None
     has_hooks = "hooks" in chosen.capabilities
-    history = _history(options, chosen, workspace, session_id)
+    store = SessionStore(state_directory(), workspace.root)
+    history = _history(options, chosen, store, session_id)
+    history.keep_changes(workspace, options.documents)
+    history.keep_tasks(tasks)
+    history.clean_up = lambda: StoredSessions(store).prune(session.settings.sessions.keep_days)
     programs.validation.recorder = history.recorder
     configured.changed = history.refresh
     history.hide([*secrets_of(options.environ), loaded.api_key or ""])
@@ -156,21 +160,15 @@ def open_session(options: SessionOptions) -> Session:
     return session
 
 
-def _history(options: SessionOptions, chosen: Profile, workspace: Workspace, session_id: str) -> History:
+def _history(options: SessionOptions, chosen: Profile, store: SessionStore, session_id: str) -> History:
     """What the session remembers, from its file where one is resumed."""
-    if "sessions" not in chosen.capabilities or not options.keep:
+    if "sessions" in chosen.capabilities and options.keep:
         if options.resume is not None:
-            raise ConfigurationError("sessions are kept by the whole product, not by a chapter of it")
-        return History(Transcript(), [], None)
-    store = SessionStore(state_directory(), workspace.root)
-    if options.resume is None:
-        file, transcript, turns = store.begin(session_id), Transcript(), list[StoredTurn]()
-    else:
-        file, found = store.resume(session_id)
-        transcript, turns = found.transcript, found.turns
-    history = History(transcript, turns, file)
-    history.keep_changes(workspace, options.documents)
-    return history
+            return History(*store.resume(session_id))
+        return History(store.begin(session_id), Replay())
+    if options.resume is not None:
+        raise ConfigurationError("sessions are kept by the whole product, not by a chapter of it")
+    return History(None, Replay())
 
 
 def _loader(options: SessionOptions, trust: Trust) -> Callable[[], LoadedSettings]:

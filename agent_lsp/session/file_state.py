@@ -48,6 +48,12 @@ class Change:
     after: FileState | None
     mixed: bool = False
 
+    @property
+    def is_of_file(self) -> bool:
+        """Whether a file was made, changed or deleted; directories aside."""
+        kinds = {self.before.kind, "missing" if self.after is None else self.after.kind}
+        return self.before != self.after and not kinds <= {"missing", "directory"}
+
 
 class Objects:
     """Contents by digest, one private file each. ``sync`` makes them last."""

@@ -5,7 +5,8 @@ there for good.
 """
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -13,15 +14,16 @@ import anyio
 import anyio.to_thread
 
 from agent_lsp.agent.agent import ChangeRecorder, NoRecorder
-from agent_lsp.agent.events import AgentEvent, ToolStarted, TurnFinished
+from agent_lsp.agent.events import AgentEvent, SubagentEvent, ToolFinished, ToolStarted, TurnFinished
 from agent_lsp.errors import ConfigurationError
-from agent_lsp.messages import ChatMessage, Transcript, UserMessage, system_reminder
+from agent_lsp.messages import ChatMessage, UserMessage, system_reminder
 from agent_lsp.redaction import Redactor
 from agent_lsp.session.checkpoints import Checkpoints
 from agent_lsp.session.file_state import Objects
-from agent_lsp.session.records import StoredTurn, message_record, title_of
+from agent_lsp.session.records import Replay, StoredTurn, message_record, title_of
 from agent_lsp.session.store import SessionFile
 from agent_lsp.session.undo import UndoReport, undo_turn
+from agent_lsp.tools.task import TaskList
 from agent_lsp.workspace import Documents, Workspace
 
 SYNC_SECONDS = 5.0
@@ -31,14 +33,17 @@ SYNC_SECONDS = 5.0
 class History:
     """What a session remembers, and keeps where it has a ``file``."""
 
-    def __init__(self, transcript: Transcript, turns: list[StoredTurn], file: SessionFile | None) -> None:
-        self.transcript = transcript
-        self.turns = turns
+    def __init__(self, file: SessionFile | None, found: Replay) -> None:
+        self.transcript = found.transcript
+        self.turns = found.turns
+        self._found = found
         self.recorder: ChangeRecorder = NoRecorder()
         self._file = file
         self._turn: StoredTurn | None = None
+        self.clean_up: Callable[[], None] = _nothing
+        """Done once, in a thread, when the first turn has ended."""
         if file is not None:
-            transcript.watch(self._keep_message)
+            self.transcript.watch(self._keep_message)
 
     @property
     def title(self) -> str:
@@ -58,6 +63,16 @@ class History:
         if self._file is not None:
             self._file.redact = Redactor(secrets)
 
+    def redact(self, text: str) -> str:
+        """A text as it may be kept."""
+        return text if self._file is None else self._file.redact(text)
+
+    def keep_tasks(self, tasks: TaskList) -> None:
+        """Give a list the tasks of an earlier time, and keep it from now on."""
+        self._tasks = tasks
+        with suppress(TypeError, KeyError, ValueError):  # a list of another version is none
+            tasks.restore(self._found.tasks)
+
     def _keep_message(self, message: ChatMessage) -> None:
         if self._file is not None:
             self._file.append(message_record(message))
@@ -74,8 +89,20 @@ class History:
 
     def note(self, event: AgentEvent) -> None:
         """Hear the event stream: of a call that has begun, nobody may say later that it had no effect."""
-        if isinstance(event, ToolStarted) and self._file is not None:
-            self._file.append({"type": "started", "call": event.call_id})
+        match event:
+            case ToolStarted() if self._file is not None:
+                self._file.append({"type": "started", "call": event.call_id})
+            case ToolFinished(tool="task_create" | "task_update", handler_ran=True) if self._file is not None:
+                self._file.append({"type": "tasks", "tasks": self._tasks.to_json()})
+            case SubagentEvent(event=ToolFinished() as inner):
+                self.note(inner)
+
+    def changed(self) -> tuple[str, ...]:
+        """The files that the running turn has changed so far, as the workspace shows them, programs' part included."""
+        if self._turn is None:
+            return ()
+        paths = (path for path, change in self._turn.changes.items() if change.is_of_file)
+        return tuple(self._workspace.display(Path(path)) for path in paths)
 
     async def end(self, finished: TurnFinished) -> None:
         """The turn has ended; returns when the disk has it, or takes too long."""
@@ -104,6 +131,8 @@ class History:
         if self._file is not None:
             self._objects.sync()
             self._file.sync()
+            clean_up, self.clean_up = self.clean_up, _nothing
+            clean_up()
 
     async def undo(self, turn_id: str | None) -> UndoReport:
         """Undo the changes of a turn, without an id of the last one that changed anything and is not undone.
@@ -140,6 +169,10 @@ class History:
         """A program of ours changed a file right after the agent did."""
         if self._file is not None:
             await self._checkpoints.refresh(path)
+
+
+def _nothing() -> None:
+    """There is nothing to clean up."""
 
 
 def _told(report: UndoReport) -> str:

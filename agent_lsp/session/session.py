@@ -39,6 +39,8 @@ Subscriber: TypeAlias = Callable[[AgentEvent], None]
 
 _log = logging.getLogger(__name__)
 
+_SETTLE_SECONDS = 0.5
+
 
 class EventStream:
     """Hands each event to each subscriber, in order. A subscriber that raises is logged and does not stop the rest."""
@@ -178,6 +180,9 @@ class Session:
         finally:
             if self.validation is not None:
                 self.validation.forget_baseline()
+            with anyio.move_on_after(_SETTLE_SECONDS, shield=True):  # a turn that is ending has its end to write
+                async with self._turn:
+                    self.history.close()
             self.history.close()
 
     def abandon_observers(self) -> None:
@@ -225,9 +230,8 @@ class Session:
                     finally:
                         if self.validation is not None:
                             self.validation.end_prompt()
-                        finished = replace(
-                            finished, changes=tuple(self._changed), usage=self._usage, validation=self._report
-                        )
+                        changes = tuple(dict.fromkeys((*self._changed, *self.history.changed())))
+                        finished = replace(finished, changes=changes, usage=self._usage, validation=self._report)
                         await self.history.end(finished)
                         self._events.emit(finished)
                         unsubscribe()

@@ -48,6 +48,11 @@ class StoredSessions:
         forget(state_directory(), id_)
         return id_
 
+    def prune(self, days: float) -> None:
+        """Delete what nobody used for so many days."""
+        for id_ in self._store.prune(days):
+            forget(state_directory(), id_)
+
 
 def forget(state: Path, id_: str) -> None:
     """Remove what other parts of the program keep of a session under its id."""
