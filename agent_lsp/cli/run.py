@@ -41,6 +41,8 @@ def run_prompt(options: argparse.Namespace) -> int:
     )
     for problem in session.problems:
         print(f"[Settings] {one_line(problem)}", file=sys.stderr)
+    if session.history.problem:
+        print(f"[Session] its end was damaged and is left out: {one_line(session.history.problem)}", file=sys.stderr)
     session.subscribe(LifecycleLog(sys.stderr))
     lines: _JsonLines | None = None
     if options.output == "stream-json":

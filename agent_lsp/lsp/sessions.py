@@ -51,6 +51,7 @@ class SessionCommands:
             "title": session.history.title,
             "turns": len(turns),
             "messages": len(session.transcript),
+            "problem": session.history.problem,
             "interrupted": bool(turns) and turns[-1].ended is None and not session.running,
         }
 

@@ -7,7 +7,7 @@ that what the user does in between is not taken for the agent's; the user's own 
 import logging
 import stat
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from agent_lsp.approvals import Action
 from agent_lsp.session.file_state import MISSING, Change, FileState, Objects, state_at, state_of_document
 from agent_lsp.session.read_only import is_read_only
 from agent_lsp.session.records import Record, StoredTurn
-from agent_lsp.session.snapshot import Contents, Signature, Tree, changed, scan
+from agent_lsp.session.snapshot import LIMITS, Contents, Limits, Signature, TooLarge, Tree, changed, scan
 from agent_lsp.workspace import Access, Documents, Workspace
 
 _log = logging.getLogger(__name__)
@@ -31,19 +31,26 @@ MAX_AFTER = 256 * 1024
 """Bytes of what a command left in a file, up to which it is kept for the diff of a refusal."""
 
 _NAMED = 10
+_TOO_LARGE = "what commands changed: the workspace has more files than can be looked at before each of them"
 
 
 class Checkpoints:
     """The ChangeRecorder of a stored session; ``write`` takes its records."""
 
     def __init__(
-        self, workspace: Workspace, documents: Documents, objects: Objects, write: Callable[[Record], None]
+        self,
+        workspace: Workspace,
+        documents: Documents,
+        objects: Objects,
+        write: Callable[[Record], None],
+        limits: Limits = LIMITS,
     ) -> None:
         self._workspace = workspace
         self._documents = documents
         self._objects = objects
         self._write = write
-        self._contents = Contents()
+        self._limits = limits
+        self._contents = Contents(limits)
         self._turn: StoredTurn | None = None
 
     def begin(self, turn: StoredTurn) -> None:
@@ -123,6 +130,8 @@ class Checkpoints:
             before, interfered = await anyio.to_thread.run_sync(self._look_before, turn)
         except OSError as error:
             self._note(turn, f"what a command changed is not known ({error.strerror or error})")
+        except TooLarge:
+            self._note(turn, _TOO_LARGE)
         try:
             yield
         finally:
@@ -134,16 +143,19 @@ class Checkpoints:
 
     def _look_before(self, turn: StoredTurn) -> tuple[Tree, set[str]]:
         """The files as they are, with what is needed of their contents; and what of the turn others have changed."""
-        tree = scan(self._workspace.roots, anyio.from_thread.check_cancelled)
+        tree = scan(self._workspace.roots, anyio.from_thread.check_cancelled, limits=self._limits)
         self._contents.keep(tree, anyio.from_thread.check_cancelled)
-        known = {path: change.after for path, change in turn.changes.items()}
-        interfered = {path for path, after in known.items() if _differs(after, state_at(Path(path)))}
+        interfered = set()
+        for path, change in turn.changes.items():
+            with suppress(OSError):
+                if _differs(change.after, state_at(Path(path))):
+                    interfered.add(path)
         return tree, interfered
 
     def _compare(self, turn: StoredTurn, before: Tree, interfered: set[str]) -> None:
         """Find what was changed, and keep it."""
         try:
-            after = scan(self._workspace.roots, lambda: None, like=before)
+            after = scan(self._workspace.roots, lambda: None, like=before, limits=self._limits)
             paths = changed(before.entries, after.entries)
             if len(paths) > MAX_CHANGES:
                 self._note(turn, f"a command changed {len(paths):,} files, which is too many to keep")
@@ -151,6 +163,9 @@ class Checkpoints:
             self._keep_all(turn, before, paths, interfered)
         except OSError as error:
             self._note(turn, f"what a command changed could not be kept ({error.strerror or error})")
+            return
+        except TooLarge:
+            self._note(turn, _TOO_LARGE)
             return
         if after.skipped:
             self._note(turn, self._not_looked_into(after.skipped))
@@ -160,7 +175,11 @@ class Checkpoints:
         kept = {path: self._objects.put(content) for path, content in self._contents.of(before, files)}
         kept |= {path: self._objects.put(before.links[path]) for path in paths if path in before.links}
         for path in paths:
-            now = state_at(Path(path), self._objects, largest=MAX_AFTER)
+            try:
+                now = state_at(Path(path), self._objects, largest=MAX_AFTER)
+            except OSError as error:
+                self._note(turn, f"{path}: what a command left there cannot be read ({error.strerror or error})")
+                continue
             known = turn.changes.get(path)
             old = _old_state(before, path, kept.get(path, ""), now) if known is None else known.before
             if known is None and old == now:

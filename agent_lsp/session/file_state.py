@@ -16,6 +16,7 @@ from agent_lsp.workspace import Document
 MAX_KEPT = 16 * 1024 * 1024
 """Bytes of a file above which its content is not kept."""
 
+_UNREAD = "unread"
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
@@ -112,10 +113,11 @@ def state_at(path: Path, objects: Objects | None = None, *, largest: int = MAX_K
         return FileState(kind="directory", mode=mode)
     if not stat.S_ISREG(status.st_mode):
         return FileState(kind="other", mode=mode)
-    if status.st_size > largest:
-        return FileState(kind="file", mode=mode, digest=_digest_of(path), size=status.st_size)
-    content = read_file(path)
-    return FileState(kind="file", mode=mode, digest=_kept(content, objects), size=len(content))
+    try:
+        digest = _digest_of(path) if status.st_size > largest else _kept(read_file(path), objects)
+    except PermissionError:  # its owner may take away the right to read it, and give it back
+        digest = f"{_UNREAD} {status.st_ino} {status.st_size} {status.st_mtime_ns}"
+    return FileState(kind="file", mode=mode, digest=digest, size=status.st_size)
 
 
 def state_of_document(document: Document, path: Path, objects: Objects | None = None) -> FileState:
@@ -125,6 +127,13 @@ def state_of_document(document: Document, path: Path, objects: Objects | None = 
     with suppress(OSError):
         mode = stat.S_IMODE(path.stat().st_mode)
     return FileState(kind="file", mode=mode, digest=_kept(content, objects), size=len(content), held=True)
+
+
+def is_content_of(state: FileState, content: bytes | None) -> bool:
+    """Whether a file's state is one with this content, as far as it was read."""
+    if content is None or state.digest.startswith(_UNREAD):
+        return content is not None
+    return hashlib.sha256(content).hexdigest() == state.digest
 
 
 def _kept(content: bytes, objects: Objects | None) -> str:

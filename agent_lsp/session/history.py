@@ -46,6 +46,11 @@ class History:
             self.transcript.watch(self._keep_message)
 
     @property
+    def problem(self) -> str:
+        """What was wrong with the end of a session that was resumed; empty where nothing was."""
+        return self._found.problem
+
+    @property
     def title(self) -> str:
         """The first line of the first prompt."""
         return title_of(self.turns)

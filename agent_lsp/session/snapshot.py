@@ -8,6 +8,7 @@ repositories themselves; contents above the bounds are not kept. Both are said.
 import os
 import stat
 import tempfile
+import time
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
@@ -20,11 +21,6 @@ from pathspec import GitIgnoreSpec
 from agent_lsp.session.file_state import read_file
 from agent_lsp.session.git_index import git_directory, read_blobs, read_index
 
-MAX_FILE = 16 * 1024 * 1024
-MAX_CONTENT = 256 * 1024 * 1024
-MAX_FILES = 20_000
-"""What is kept of files that no repository keeps: bytes of one, bytes of all, and how many."""
-
 _REPOSITORIES = frozenset({".git", ".hg", ".svn", ".jj"})
 _DEPENDENCIES = frozenset({"node_modules", "__pycache__"})
 _MARKERS = ("CACHEDIR.TAG", "pyvenv.cfg")
@@ -33,6 +29,27 @@ Signature: TypeAlias = tuple[int, int, int, int, int]
 """Mode, size, times of modification and of change in nanoseconds, inode. Of a directory the mode alone counts."""
 
 Rules: TypeAlias = tuple[tuple[str, GitIgnoreSpec], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What is kept of files that no repository keeps: bytes of one, bytes of all, and how many.
+
+    A look that would see more ``entries``, or takes more ``seconds``, is given up: a command waits for it.
+    """
+
+    file: int = 16 * 1024 * 1024
+    content: int = 256 * 1024 * 1024
+    files: int = 20_000
+    entries: int = 400_000
+    seconds: float = 10.0
+
+
+LIMITS = Limits()
+
+
+class TooLarge(Exception):
+    """There are more files than can be looked at while a command waits."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -45,15 +62,17 @@ class Tree:
     skipped: list[str] = field(default_factory=list)
 
 
-def scan(roots: tuple[Path, ...], check: Callable[[], None], *, like: Tree | None = None) -> Tree:
-    """Look at all files below the roots. ``check`` is called now and then, and may raise to end it.
+def scan(
+    roots: tuple[Path, ...], check: Callable[[], None], *, like: Tree | None = None, limits: Limits = LIMITS
+) -> Tree:
+    """Look at all files below the roots. Raises TooLarge, or what ``check`` raises, which is called now and then.
 
     ``like`` is an earlier look, whose directories are looked into and left out again, whatever the rules say by now.
     """
     tree = Tree()
     skipped = frozenset(() if like is None else like.skipped)
     known = like.entries.keys() if like is not None else frozenset[str]()
-    scanning = _Scan(tree, skipped, known, check)
+    scanning = _Scan(tree, skipped, known, _bounded(tree, check, limits))
     for root in roots:
         if not any(other in root.parents for other in roots):
             top = next((each for each in (root, *root.parents) if git_directory(each) is not None), None)
@@ -61,6 +80,17 @@ def scan(roots: tuple[Path, ...], check: Callable[[], None], *, like: Tree | Non
                 tree.repositories.append(str(top))
             scanning.walk(str(root), _rules_above(root, top))
     return tree
+
+
+def _bounded(tree: Tree, check: Callable[[], None], limits: Limits) -> Callable[[], None]:
+    until = time.monotonic() + limits.seconds
+
+    def check_all() -> None:
+        check()
+        if len(tree.entries) > limits.entries or time.monotonic() > until:
+            raise TooLarge
+
+    return check_all
 
 
 class _Scan:
@@ -170,7 +200,8 @@ class _Kept:
 class Contents:
     """Contents of files as they were at the last snapshots, for as long as the session is open."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits = LIMITS) -> None:
+        self._limits = limits
         self._kept: dict[str, _Kept] = {}
         self._spool: IO[bytes] | None = None
         self._spooled = 0
@@ -186,11 +217,11 @@ class Contents:
             for repository in tree.repositories:
                 check()
                 self._find_in_index(repository, wanted)
-        if self._spooled > MAX_CONTENT:
+        if self._spooled > self._limits.content:
             self._forget_spool()
         for number, (path, signature) in enumerate(wanted.items()):
             check()
-            self._kept[path] = _Kept(signature, self._copy(path, signature) if number < MAX_FILES else None)
+            self._kept[path] = _Kept(signature, self._copy(path, signature) if number < self._limits.files else None)
         for path in self._kept.keys() - tree.entries.keys():
             del self._kept[path]
         return tuple(path for path, kept in self._kept.items() if kept.place is None)
@@ -211,7 +242,7 @@ class Contents:
                 del wanted[path]
 
     def _copy(self, path: str, signature: Signature) -> tuple[int, int] | None:
-        if signature[1] > MAX_FILE or self._spooled + signature[1] > MAX_CONTENT:
+        if signature[1] > self._limits.file or self._spooled + signature[1] > self._limits.content:
             return None
         try:
             content = read_file(Path(path))

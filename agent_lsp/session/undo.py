@@ -16,7 +16,7 @@ import anyio.to_thread
 
 from agent_lsp.approvals import FileChange
 from agent_lsp.errors import ToolError
-from agent_lsp.session.file_state import Change, FileState, Objects, read_file, state_at
+from agent_lsp.session.file_state import Change, FileState, Objects, is_content_of, read_file, state_at
 from agent_lsp.session.records import StoredTurn
 from agent_lsp.tools.files import Folder, decode, open_folder
 from agent_lsp.workspace import Document, Documents, ResolvedPath, Workspace, Written
@@ -81,6 +81,7 @@ async def undo_turn(turn: StoredTurn, objects: Objects, workspace: Workspace, do
         else:
             if held is not None:
                 restored.append(Restored(path=path, display=resolved.display, what=_what(change), held=held))
+    await anyio.to_thread.run_sync(undo.finish)
     return UndoReport(turn_id=turn.id, restored=tuple(restored), refused=tuple(refused), not_covered=tuple(turn.notes))
 
 
@@ -92,19 +93,28 @@ def _what(change: Change) -> Literal["changed", "created", "deleted"]:
 
 
 def _in_order(changes: Iterable[tuple[str, Change]]) -> list[tuple[Path, Change]]:
-    """What is to go, from the leaves; then what is to come, from the root."""
-    found = [(Path(path), change) for path, change in changes]
-    going = [each for each in found if each[1].before.kind == "missing"]
-    coming = [each for each in found if each[1].before.kind != "missing"]
-    going.sort(key=lambda each: len(each[0].parts), reverse=True)
-    coming.sort(key=lambda each: len(each[0].parts))
-    return going + coming
+    """Directories that stay, so that they can be entered; what is to go, from the leaves; what is to come."""
+    found = sorted(((Path(path), change) for path, change in changes), key=lambda each: len(each[0].parts))
+    staying = [each for each in found if _is_directory(each[1].before) and _is_directory(each[1].after)]
+    going = [each for each in reversed(found) if each[1].before.kind == "missing"]
+    coming = [each for each in found if each not in staying and each[1].before.kind != "missing"]
+    return staying + going + coming
+
+
+def _is_directory(state: FileState | None) -> bool:
+    return state is not None and state.kind == "directory"
 
 
 class _Undo:
     def __init__(self, objects: Objects, documents: Documents) -> None:
         self._objects = objects
         self._documents = documents
+        self._modes: dict[Path, int] = {}
+
+    def finish(self) -> None:
+        """Give directories their modes, which may keep even us from changing anything in them."""
+        for path, mode in reversed(self._modes.items()):
+            path.chmod(mode)
 
     async def put_back(self, path: ResolvedPath, change: Change) -> bool | None:
         """Whether the editor holds it unsaved now; None where there was nothing to do. Raises _Refusal or OSError."""
@@ -201,31 +211,30 @@ class _Undo:
         return written is Written.HELD
 
     def _put_on_disk(self, path: Path, before: FileState, now: FileState) -> None:
-        content = self._content(before) if before.kind in ("file", "link") else b""
         if before.kind == "other":
             raise _Refusal("it was no file, link or directory, and cannot be made again")
-        if before.kind == "directory" and now.kind == "missing":
-            path.parent.mkdir(parents=True, exist_ok=True)
+        is_same = now.kind == before.kind and now.digest == before.digest
+        content = self._content(before) if before.kind in ("file", "link") and not is_same else b""
         with open_folder(path.parent, create=before.kind != "missing") as folder:
-            expected = folder.read(path.name) if now.kind == "file" else None
             if state_at(path) != now:
                 raise _Refusal("it was changed just now")
-            if before.kind == "file" and now.kind == "file":
-                _replace(folder, path.name, content, expected, before.mode or now.mode, now.mode)
-                return
-            if now.kind == before.kind == "directory":
-                _chmod(folder, path.name, before.mode)
-                return
-            _remove(folder, path.name, now)
-            _make(folder, path.name, before, content)
+            if before.kind == "directory":
+                self._modes[path] = before.mode
+            if is_same:
+                _chmod(folder, path.name, before.mode | (0o700 if before.kind == "directory" else 0))
+            elif now.kind == before.kind == "file":
+                _replace(folder, path.name, content, before.mode or now.mode, now)
+            else:
+                _remove(folder, path.name, now)
+                _make(folder, path.name, before, content)
 
 
-def _replace(folder: Folder, name: str, content: bytes, expected: bytes | None, mode: int, now: int) -> None:
-    if content != expected:
-        if not now & 0o200:
-            _chmod(folder, name, now | 0o200)
-        if not folder.replace(name, content, expected):
-            raise _Refusal("it was changed just now")
+def _replace(folder: Folder, name: str, content: bytes, mode: int, now: FileState) -> None:
+    if now.mode & 0o600 != 0o600:
+        _chmod(folder, name, now.mode | 0o600)
+    expected = folder.read(name)
+    if not is_content_of(now, expected) or not folder.replace(name, content, expected):
+        raise _Refusal("it was changed just now")
     _chmod(folder, name, mode)
 
 
@@ -249,7 +258,7 @@ def _make(folder: Folder, name: str, before: FileState, content: bytes) -> None:
     match before.kind:
         case "directory":
             os.mkdir(folder.entry(name), dir_fd=folder.descriptor)
-            _chmod(folder, name, before.mode)
+            _chmod(folder, name, before.mode | 0o700)
         case "link":
             os.symlink(os.fsdecode(content), folder.entry(name), dir_fd=folder.descriptor)
         case "file":

@@ -1,5 +1,6 @@
 """What a turn changed is put back to the last bit, in a repository and without one, and nothing else is touched."""
 
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -8,10 +9,16 @@ from pathlib import Path
 import pytest
 
 from agent_lsp.agent.profiles import PRODUCT
+from agent_lsp.approvals import Action
 from agent_lsp.models.scripted import ScriptedModel, Step, calls, says
 from agent_lsp.session.assemble import SessionOptions, open_session
+from agent_lsp.session.checkpoints import Checkpoints
+from agent_lsp.session.file_state import Objects
+from agent_lsp.session.records import Record, StoredTurn
 from agent_lsp.session.session import Session
+from agent_lsp.session.snapshot import Limits
 from agent_lsp.session.stored import stored_sessions
+from agent_lsp.workspace import Access, NoDocuments, Workspace
 from tests.support.harness import RecordingApprover
 from tests.support.worlds import git, git_workspace, plain_workspace, repository_state, tree
 
@@ -342,3 +349,67 @@ async def test_file_that_git_keeps_in_another_shape_is_never_put_back_wrongly(tm
 
     assert (root / "a.txt").read_bytes() in (b"one\r\ntwo\r\n", b"x\n")
     assert (root / "a.txt").read_bytes() == b"one\r\ntwo\r\n" or report.refused
+
+
+@pytest.mark.requirement("F61-undo", "F10")
+async def test_what_a_hook_and_a_validator_made_of_a_file_is_undone_with_it(tmp_path: Path) -> None:
+    root = plain_workspace(tmp_path / "w")
+    before = tree(root)
+    settings = {
+        "hooks": {"PostToolUse": [{"type": "command", "command": "echo formatted >> a.txt", "matcher": "write_file"}]},
+        "validation": {
+            "validators": [{"name": "fixer", "command": "if [ -s empty ]; then exit 0; fi; echo fixed > empty; exit 1"}]
+        },
+    }
+    (tmp_path / "user").mkdir()
+    (tmp_path / "user" / "settings.json").write_text(json.dumps(settings))
+    session = open_session(
+        SessionOptions(
+            root=root,
+            approver=RecordingApprover(),
+            model=ScriptedModel([calls(("write_file", {"path": "a.txt", "content": "theirs\n"})), says("done")]),
+            mode="bypass",
+            trusted=True,
+            user_directory=tmp_path / "user",
+        )
+    )
+    _opened.append(session)
+
+    async with session.opened(drain=5):
+        finished = await session.run("go")
+        changed = tree(root)
+        report = await session.undo()
+
+    assert finished.stop_reason == "completed"
+    assert {path for path in changed if changed[path] != before.get(path)} == {"a.txt", "empty"}
+    assert tree(root) == before
+    assert report.refused == ()
+
+
+@pytest.mark.requirement("F61-undo")
+async def test_workspace_that_is_too_large_is_said(tmp_path: Path) -> None:
+    root = plain_workspace(tmp_path / "w")
+    written: list[Record] = []
+    objects = Objects(tmp_path / "objects")
+    checkpoints = Checkpoints(Workspace(root), NoDocuments(), objects, written.append, Limits(entries=3))
+    checkpoints.begin(StoredTurn(id="t", prompt="p", began=0, first_message=0))
+
+    async with checkpoints.recording(Action(tool="shell", access=Access.EXECUTE, command="make")):
+        (root / "a.txt").write_text("x\n")
+
+    [note] = written
+    assert note["text"].startswith("what commands changed: the workspace has more files than can be looked at")
+
+
+@pytest.mark.requirement("F61-undo")
+async def test_modes_of_directories_are_put_back_behind_what_is_in_them(tmp_path: Path) -> None:
+    root = plain_workspace(tmp_path / "w")
+    (root / "folder").chmod(0o555)
+    before = tree(root)
+
+    session = await turn(
+        root, shell("chmod 755 folder; rm -r folder/inner; echo x > folder/new; chmod 500 folder; chmod 0 private")
+    )
+    await session.undo()
+
+    assert tree(root) == before
