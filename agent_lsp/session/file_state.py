@@ -100,8 +100,13 @@ class Objects:
 
 
 def state_at(path: Path, objects: Objects | None = None, *, largest: int = MAX_KEPT) -> FileState:
-    """What is at a path now; its content, if it is not too large, is put into the objects. Raises OSError."""
+    """What is at a path now; its content, if it is not too large, is put into the objects. Raises OSError.
+
+    Behind a link there is nothing: what a path reaches through one is at another path.
+    """
     try:
+        if os.path.realpath(path.parent) != str(path.parent):
+            return MISSING
         status = path.lstat()
     except (FileNotFoundError, NotADirectoryError):
         return MISSING

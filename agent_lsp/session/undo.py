@@ -133,7 +133,8 @@ class _Undo:
             raise _Refusal("somebody else changed it between, or during, changes of the agent")
         if not self._same(path, now, after):
             raise _Refusal("it was changed since", await self._diff(path, after, None))
-        if document is not None and before.kind == "file" and now.kind == "file" and now.digest != before.digest:
+        is_other_text = before.kind == now.kind == "file" and now.digest != before.digest
+        if document is not None and is_other_text and not self._has_text(before, document.text):
             return await self._put_into_editor(path, before, document, now)
         await anyio.to_thread.run_sync(self._put_on_disk, path.path, before, now)
         return False

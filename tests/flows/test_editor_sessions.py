@@ -1,10 +1,13 @@
 """Sessions in the editor that outlive the server: begin, list, resume, read, export, undo."""
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
+import anyio.to_thread
 import pytest
 
 from tests.flows.test_editor_documents import APPLYING, Buffer
@@ -216,3 +219,97 @@ async def test_undo_never_takes_what_was_typed_since(tmp_path: Path, text: Path,
     assert refused["reason"] == "the editor holds unsaved changes of it"
     assert "+typed" in refused["diff"]
     assert text.read_text() == OLD.replace("second", "2nd")
+
+
+BYPASS: dict[str, Any] = {"settings": {"permissions": {"mode": "bypass"}, "validation": {"enabled": False}}}
+
+
+def shell(command: str) -> tuple[str, str, str]:
+    return ("call_1", "shell", json.dumps({"command": command}))
+
+
+@pytest.mark.requirement("S4-undo", "F34")
+async def test_undo_of_a_command_puts_back_the_file_below_an_open_document(
+    tmp_path: Path, text: Path, server: OpenAIServer
+) -> None:
+    """The editor has not read the file anew: it shows the old text, which is again that of the file."""
+    server.reply_tool_calls(shell("echo theirs > text.txt"))
+    server.reply_text("Done.")
+
+    async with editor(tmp_path, server, **BYPASS) as client:
+        await Buffer(client, text).open()
+        await client.request("agent/prompt", {"prompt": "a"})
+        changed = text.read_text()
+        undone = await command(client, "agent.undo")
+
+    assert (changed, text.read_text()) == ("theirs\n", OLD)
+    assert [(each["path"], each["unsaved"]) for each in undone["restored"]] == [("text.txt", False)]
+    assert undone["refused"] == []
+
+
+@pytest.mark.requirement("S4-undo", "F34")
+async def test_file_that_the_user_saved_while_a_command_ran_is_the_users(
+    tmp_path: Path, text: Path, server: OpenAIServer
+) -> None:
+    begun, go_on = tmp_path / "begun", tmp_path / "go-on"
+    os.mkfifo(begun)
+    os.mkfifo(go_on)
+    server.reply_tool_calls(shell(f"echo theirs > other.txt; echo > {begun}; cat {go_on}"))
+    server.reply_text("Done.")
+
+    async with editor(tmp_path, server, **BYPASS) as client:
+        buffer = Buffer(client, text)
+        await buffer.open()
+        prompt = await client.ask("agent/prompt", {"prompt": "a"})
+        await anyio.to_thread.run_sync(begun.read_bytes)
+        await buffer.become("mine\n")
+        await buffer.save()
+        await command(client, "agent.status")  # the server has heard of it
+        await anyio.to_thread.run_sync(go_on.write_text, "x")
+        await client.answer(prompt)
+        undone = await command(client, "agent.undo")
+
+    assert text.read_text() == "mine\n"
+    assert not (text.parent / "other.txt").exists()
+    assert [(each["path"], each["reason"]) for each in undone["refused"]] == [
+        ("text.txt", "somebody else changed it between, or during, changes of the agent")
+    ]
+
+
+@pytest.mark.requirement("S4-undo")
+async def test_undo_waits_for_no_running_turn(tmp_path: Path, server: OpenAIServer) -> None:
+    server.reply_tool_calls(shell("echo x > a; echo begun; sleep 60"))
+
+    async with editor(tmp_path, server, events=True, **BYPASS) as client:
+        prompt = await client.ask("agent/prompt", {"prompt": "a"})
+        await client.wait_for(lambda message: message.get("params", {}).get("event", {}).get("type") == "tool_output")
+        with pytest.raises(ErrorReply, match="A turn is running; cancel it"):
+            await command(client, "agent.undo")
+        await command(client, "agent.cancel")
+        result = await client.answer(prompt)
+        undone = await command(client, "agent.undo")
+
+    assert result["changes"] == ["a"]
+    assert [(each["path"], each["what"]) for each in undone["restored"]] == [("a", "deleted")]
+    assert not (tmp_path / "work" / "a").exists()
+
+
+@pytest.mark.requirement("S4-session")
+@pytest.mark.parametrize(
+    ("name", "argument", "message"),
+    [
+        ("agent.session.resume", {"sessionId": "../x"}, "There is no session ../x in "),
+        ("agent.session.resume", {"sessionId": 3}, "sessionId must be a string"),
+        ("agent.session.resume", None, "There is no session to continue in "),
+        ("agent.session.export", {"format": "pdf"}, "There is no session to continue in "),
+        ("agent.undo", {"sessionId": "nobody"}, "There is no session nobody in "),
+        ("agent.undo", None, "There is no session to continue in "),
+    ],
+)
+async def test_session_that_is_not_there_gets_a_clear_error(
+    tmp_path: Path, server: OpenAIServer, name: str, argument: Any, message: str
+) -> None:
+    async with editor(tmp_path, server) as client:
+        with pytest.raises(ErrorReply, match=message):
+            await command(client, name, argument)
+        assert await command(client, "agent.session.list") == []
