@@ -9,6 +9,7 @@ import stat
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -16,7 +17,7 @@ import anyio.from_thread
 import anyio.to_thread
 
 from agent_lsp.approvals import Action
-from agent_lsp.session.file_state import MISSING, Change, FileState, Objects, state_at, state_of_document
+from agent_lsp.session.file_state import MAX_KEPT, MISSING, Change, FileState, Objects, state_at, state_of_document
 from agent_lsp.session.read_only import is_read_only
 from agent_lsp.session.records import Record, StoredTurn
 from agent_lsp.session.snapshot import LIMITS, Contents, Limits, Signature, TooLarge, Tree, changed, scan
@@ -28,7 +29,7 @@ MAX_CHANGES = 50_000
 """Files that one command changed, above which nothing of it is kept."""
 
 MAX_AFTER = 256 * 1024
-"""Bytes of what a command left in a file, up to which it is kept for the diff of a refusal."""
+"""Bytes of what a change left in a file, up to which it is kept for the diff of a refusal."""
 
 _NAMED = 10
 _TOO_LARGE = "what commands changed: the workspace has more files than can be looked at before each of them"
@@ -94,7 +95,7 @@ class Checkpoints:
     async def _keep(self, turn: StoredTurn, path: Path, *, after: bool) -> None:
         """Note the state of one path before or after a change; what cannot be kept is noted as not covered."""
         try:
-            state = await self._state(path)
+            state = await self._state(path, MAX_AFTER if after else MAX_KEPT)
         except OSError as error:
             self._note(turn, f"{path}: what was there could not be kept ({error.strerror or error})")
             return
@@ -107,11 +108,11 @@ class Checkpoints:
             change = replace(known, after=None, mixed=known.mixed or _differs(known.after, state))
         self._change(turn, str(path), change)
 
-    async def _state(self, path: Path) -> FileState:
+    async def _state(self, path: Path, largest: int) -> FileState:
         document = await self._documents.get(path)
         if document is not None and document.unsaved:
             return await anyio.to_thread.run_sync(state_of_document, document, path, self._objects)
-        return await anyio.to_thread.run_sync(state_at, path, self._objects)
+        return await anyio.to_thread.run_sync(partial(state_at, path, self._objects, largest=largest))
 
     async def refresh(self, path: Path) -> None:
         """A program of ours, such as a formatter, changed a file after the agent did: that counts as the agent's."""

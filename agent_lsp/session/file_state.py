@@ -3,6 +3,7 @@
 Invariant: a kept content is whole, whenever the process that kept it was killed, and is found by its digest.
 """
 
+import errno
 import hashlib
 import os
 import secrets
@@ -13,10 +14,11 @@ from pathlib import Path
 
 from agent_lsp.workspace import Document
 
-MAX_KEPT = 16 * 1024 * 1024
+MAX_KEPT = 64 * 1024 * 1024
 """Bytes of a file above which its content is not kept."""
 
 _UNREAD = "unread"
+_NOTHING_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
@@ -108,8 +110,10 @@ def state_at(path: Path, objects: Objects | None = None, *, largest: int = MAX_K
         if os.path.realpath(path.parent) != str(path.parent):
             return MISSING
         status = path.lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return MISSING
+    except OSError as error:
+        if error.errno in _NOTHING_THERE:
+            return MISSING
+        raise
     mode = stat.S_IMODE(status.st_mode)
     if stat.S_ISLNK(status.st_mode):
         target = os.fsencode(path.readlink())
