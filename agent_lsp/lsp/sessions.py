@@ -10,7 +10,7 @@ from agent_lsp.lsp.front import Front
 
 if TYPE_CHECKING:
     from agent_lsp.lsp.prompts import Conversations
-    from agent_lsp.session.session import UndoReport
+    from agent_lsp.session.undo import UndoReport
 
 
 class SessionCommands:

@@ -83,22 +83,21 @@ class Checkpoints:
     @asynccontextmanager
     async def _recording_paths(self, turn: StoredTurn, named: list[Path]) -> AsyncIterator[None]:
         paths = [each for path in named for each in _with_new_parents(path)]
-        for path in paths:
-            await self._keep(turn, path, after=False)
+        kept = [path for path in paths if await self._keep(turn, path, after=False)]
         try:
             yield
         finally:
             with anyio.CancelScope(shield=True):
-                for path in paths:
+                for path in kept:
                     await self._keep(turn, path, after=True)
 
-    async def _keep(self, turn: StoredTurn, path: Path, *, after: bool) -> None:
+    async def _keep(self, turn: StoredTurn, path: Path, *, after: bool) -> bool:
         """Note the state of one path before or after a change; what cannot be kept is noted as not covered."""
         try:
             state = await self._state(path, MAX_AFTER if after else MAX_KEPT)
         except OSError as error:
             self._note(turn, f"{path}: what was there could not be kept ({error.strerror or error})")
-            return
+            return False
         known = turn.changes.get(str(path))
         if known is None:
             change = Change(before=state, after=state if after else None)
@@ -107,6 +106,7 @@ class Checkpoints:
         else:
             change = replace(known, after=None, mixed=known.mixed or _differs(known.after, state))
         self._change(turn, str(path), change)
+        return True
 
     async def _state(self, path: Path, largest: int) -> FileState:
         document = await self._documents.get(path)

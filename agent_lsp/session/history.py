@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
@@ -22,9 +23,11 @@ from agent_lsp.session.checkpoints import Checkpoints
 from agent_lsp.session.file_state import Objects
 from agent_lsp.session.records import Replay, StoredTurn, message_record, title_of
 from agent_lsp.session.store import SessionFile
-from agent_lsp.session.undo import UndoReport, undo_turn
 from agent_lsp.tools.task import TaskList
 from agent_lsp.workspace import Documents, Workspace
+
+if TYPE_CHECKING:
+    from agent_lsp.session.undo import UndoReport
 
 SYNC_SECONDS = 5.0
 """For a disk to take what a turn has written, at most; the turn's end waits for it."""
@@ -139,11 +142,13 @@ class History:
             clean_up, self.clean_up = self.clean_up, _nothing
             clean_up()
 
-    async def undo(self, turn_id: str | None) -> UndoReport:
+    async def undo(self, turn_id: str | None) -> "UndoReport":
         """Undo the changes of a turn, without an id of the last one that changed anything and is not undone.
 
         Raises ConfigurationError where there is no such turn.
         """
+        from agent_lsp.session.undo import undo_turn  # most sessions go without
+
         turn = self._to_undo(turn_id)
         if self._file is None or turn is None:
             raise ConfigurationError("There is nothing to undo in this session")
@@ -180,7 +185,7 @@ def _nothing() -> None:
     """There is nothing to clean up."""
 
 
-def _told(report: UndoReport) -> str:
+def _told(report: "UndoReport") -> str:
     """What the model is to know of an undo."""
     parts = [_listed("The user has undone changes of yours. These are again what they were before", report.restored)]
     if report.refused:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
 
@@ -31,9 +31,11 @@ from agent_lsp.permissions.policy import PermissionMode as PermissionMode
 from agent_lsp.permissions.policy import Policy
 from agent_lsp.session.history import History
 from agent_lsp.session.hooks import ConfiguredHooks
-from agent_lsp.session.undo import UndoReport as UndoReport
 from agent_lsp.session.validation import Validation
 from agent_lsp.settings.load import LoadedSettings
+
+if TYPE_CHECKING:
+    from agent_lsp.session.undo import UndoReport
 
 Subscriber: TypeAlias = Callable[[AgentEvent], None]
 
@@ -296,7 +298,7 @@ class Session:
                 del self._scopes[scope]
         return report
 
-    async def undo(self, turn_id: str | None = None) -> UndoReport:
+    async def undo(self, turn_id: str | None = None) -> "UndoReport":
         """Undo what a turn changed in files, without an id the last one. Raises ConfigurationError."""
         if self.running:
             raise ConfigurationError("A turn is running; cancel it, or wait for its end, and undo then")

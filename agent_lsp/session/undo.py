@@ -82,7 +82,13 @@ async def undo_turn(turn: StoredTurn, objects: Objects, workspace: Workspace, do
             if held is not None:
                 restored.append(Restored(path=path, display=resolved.display, what=_what(change), held=held))
     await anyio.to_thread.run_sync(undo.finish)
-    return UndoReport(turn_id=turn.id, restored=tuple(restored), refused=tuple(refused), not_covered=tuple(turn.notes))
+    cut_off = () if turn.ended is not None else (_CUT_OFF,)
+    return UndoReport(
+        turn_id=turn.id, restored=tuple(restored), refused=tuple(refused), not_covered=(*turn.notes, *cut_off)
+    )
+
+
+_CUT_OFF = "what a command changed that ran when the program was ended"
 
 
 def _what(change: Change) -> Literal["changed", "created", "deleted"]:
@@ -128,7 +134,8 @@ class _Undo:
         if self._same(path, now, before):
             return None
         if after is None:
-            raise _Refusal("the program ended while it was changed, so what the agent left there is not known")
+            reason = "the program was ended while it was changed, so what the agent left there is not known"
+            raise _Refusal(reason, await self._diff(path, before, None))
         if change.mixed:
             raise _Refusal("somebody else changed it between, or during, changes of the agent")
         if not self._same(path, now, after):

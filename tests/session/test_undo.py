@@ -131,3 +131,39 @@ def test_whatever_the_user_made_since_stays(rounds: list[list[Operation]], their
         path: state for path, state in told.user.items() if state not in (told.agent.get(path), told.first.get(path))
     }
     assert {path: told.last.get(path) for path in made} == made
+
+
+async def _cut_off(root: Path, wrote: str) -> UndoReport:
+    """Undo a turn that was ended while a file was written, of which only the beginning was noted."""
+    root.mkdir()
+    begin(root)
+    workspace, objects = Workspace(root), Objects(root.parent / "objects")
+    records: list[Record] = [
+        {"type": "session", "format": 1, "id": "s", "root": str(root), "created": 0},
+        {"type": "turn", "id": "t", "prompt": "p", "at": 0},
+    ]
+    checkpoints = Checkpoints(workspace, NoDocuments(), objects, records.append)
+    checkpoints.begin(StoredTurn(id="t", prompt="p", began=0, first_message=0))
+    action = Action(tool="write_file", access=Access.WRITE, paths=(workspace.resolve("a"),))
+    async with checkpoints.recording(action):
+        (root / "a").write_text(wrote)
+        written = list(records)
+    [turn] = replay(b"".join(map(encoded, written))).turns
+    return await undo_turn(turn, objects, workspace, NoDocuments())
+
+
+@pytest.mark.requirement("F61-undo", "F61")
+async def test_file_that_was_written_when_the_program_was_killed_is_shown_and_left(tmp_path: Path) -> None:
+    report = await _cut_off(tmp_path / "w", "what the agent wrote, or somebody else")
+
+    [refused] = report.refused
+    assert refused.reason.startswith("the program was ended while it was changed")
+    assert "-first a" in refused.diff
+    assert report.not_covered == ("what a command changed that ran when the program was ended",)
+
+
+@pytest.mark.requirement("F61-undo", "F61")
+async def test_file_that_was_not_written_yet_when_the_program_was_killed_needs_no_undo(tmp_path: Path) -> None:
+    report = await _cut_off(tmp_path / "w", "first a")
+
+    assert (report.restored, report.refused) == ((), ())
