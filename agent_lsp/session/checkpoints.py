@@ -53,10 +53,15 @@ class Checkpoints:
         self._limits = limits
         self._contents = Contents(limits)
         self._turn: StoredTurn | None = None
+        self._is_running = False
 
     def begin(self, turn: StoredTurn) -> None:
         """What is changed from now on belongs to a turn."""
-        self._turn = turn
+        self._turn, self._is_running = turn, True
+
+    def end(self) -> None:
+        """What is changed from now on belongs to no turn, but for what follows from its changes."""
+        self._is_running = False
 
     def close(self) -> None:
         """Nothing is changed any more."""
@@ -67,7 +72,7 @@ class Checkpoints:
     async def recording(self, action: Action) -> AsyncIterator[None]:
         """Keep what it takes to undo what happens in the block."""
         turn = self._turn
-        if turn is None:
+        if turn is None or not self._is_running:
             yield
         elif action.access is Access.WRITE:
             async with self._recording_paths(turn, [path.path for path in action.paths]):
@@ -185,7 +190,9 @@ class Checkpoints:
             old = _old_state(before, path, kept.get(path, ""), now) if known is None else known.before
             if known is None and old == now:
                 continue
-            mixed = path in interfered or (known is not None and known.mixed)
+            mixed = path in interfered
+            if known is not None:  # an editor may have saved just what the agent had written
+                mixed = known.mixed or (mixed and _differs(known.after, now))
             self._change(turn, path, Change(before=old, after=now, mixed=mixed))
 
     def _not_looked_into(self, skipped: list[str]) -> str:

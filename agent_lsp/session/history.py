@@ -4,6 +4,7 @@ Invariant: what enters the transcript is on its way to the disk before anything 
 there for good.
 """
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -29,6 +30,8 @@ from agent_lsp.workspace import Documents, Workspace
 if TYPE_CHECKING:
     from agent_lsp.session.undo import UndoReport
 
+_log = logging.getLogger(__name__)
+
 SYNC_SECONDS = 5.0
 """For a disk to take what a turn has written, at most; the turn's end waits for it."""
 
@@ -44,7 +47,7 @@ class History:
         self._file = file
         self._turn: StoredTurn | None = None
         self.clean_up: Callable[[], None] = _nothing
-        """Done once, in a thread, when the first turn has ended."""
+        """What ``tidy`` does, in a thread."""
         if file is not None:
             self.transcript.watch(self._keep_message)
 
@@ -102,7 +105,7 @@ class History:
                 self._file.append({"type": "started", "call": event.call_id})
             case ToolFinished(tool="task_create" | "task_update", handler_ran=True) if self._file is not None:
                 self._file.append({"type": "tasks", "tasks": self._tasks.to_json()})
-            case SubagentEvent(event=ToolFinished() as inner):
+            case SubagentEvent(event=(ToolFinished() | SubagentEvent()) as inner):
                 self.note(inner)
 
     def changed(self) -> tuple[str, ...]:
@@ -117,6 +120,7 @@ class History:
         turn, self._turn = self._turn, None
         if turn is None or self._file is None:
             return
+        self._checkpoints.end()
         turn.ended, turn.stop_reason = time.time(), finished.stop_reason
         turn.text, turn.error = finished.text, finished.error
         self._file.append(
@@ -139,8 +143,15 @@ class History:
         if self._file is not None:
             self._objects.sync()
             self._file.sync()
-            clean_up, self.clean_up = self.clean_up, _nothing
-            clean_up()
+
+    async def tidy(self) -> None:
+        """Clean up, the first time that this is called; a cancel does not wait for it."""
+        clean_up, self.clean_up = self.clean_up, _nothing
+        if self._file is not None and clean_up is not _nothing:
+            try:
+                await anyio.to_thread.run_sync(clean_up, abandon_on_cancel=True)
+            except OSError as error:
+                _log.warning("old sessions cannot be deleted: %s", error)
 
     async def undo(self, turn_id: str | None) -> "UndoReport":
         """Undo the changes of a turn, without an id of the last one that changed anything and is not undone.

@@ -237,6 +237,7 @@ class Session:
                         await self.history.end(finished)
                         self._events.emit(finished)
                         unsubscribe()
+                await self.history.tidy()
             finally:
                 del self._scopes[scope]
         return finished

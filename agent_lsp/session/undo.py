@@ -88,6 +88,7 @@ async def undo_turn(turn: StoredTurn, objects: Objects, workspace: Workspace, do
     )
 
 
+_MIXED = "somebody else changed it between, or during, changes of the agent"
 _CUT_OFF = "what a command changed that ran when the program was ended"
 
 
@@ -101,14 +102,15 @@ def _what(change: Change) -> Literal["changed", "created", "deleted"]:
 def _in_order(changes: Iterable[tuple[str, Change]]) -> list[tuple[Path, Change]]:
     """Directories that stay, so that they can be entered; what is to go, from the leaves; what is to come."""
     found = sorted(((Path(path), change) for path, change in changes), key=lambda each: len(each[0].parts))
-    staying = [each for each in found if _is_directory(each[1].before) and _is_directory(each[1].after)]
+    staying = [each for each in found if _stays(each[1])]
     going = [each for each in reversed(found) if each[1].before.kind == "missing"]
-    coming = [each for each in found if each not in staying and each[1].before.kind != "missing"]
+    coming = [each for each in found if not _stays(each[1]) and each[1].before.kind != "missing"]
     return staying + going + coming
 
 
-def _is_directory(state: FileState | None) -> bool:
-    return state is not None and state.kind == "directory"
+def _stays(change: Change) -> bool:
+    """Whether a directory stayed one."""
+    return change.after is not None and change.before.kind == change.after.kind == "directory"
 
 
 class _Undo:
@@ -120,7 +122,9 @@ class _Undo:
     def finish(self) -> None:
         """Give directories their modes, which may keep even us from changing anything in them."""
         for path, mode in reversed(self._modes.items()):
-            path.chmod(mode)
+            with suppress(OSError):  # somebody took it away
+                if path.is_dir() and not path.is_symlink():
+                    path.chmod(mode)
 
     async def put_back(self, path: ResolvedPath, change: Change) -> bool | None:
         """Whether the editor holds it unsaved now; None where there was nothing to do. Raises _Refusal or OSError."""
@@ -137,7 +141,7 @@ class _Undo:
             reason = "the program was ended while it was changed, so what the agent left there is not known"
             raise _Refusal(reason, await self._diff(path, before, None))
         if change.mixed:
-            raise _Refusal("somebody else changed it between, or during, changes of the agent")
+            raise _Refusal(_MIXED)
         if not self._same(path, now, after):
             raise _Refusal("it was changed since", await self._diff(path, after, None))
         is_other_text = before.kind == now.kind == "file" and now.digest != before.digest
@@ -156,6 +160,8 @@ class _Undo:
         if shows_before and after is not None and self._same(path, now, after):  # it was changed below the editor
             await anyio.to_thread.run_sync(self._put_on_disk, path.path, before, now)
             return False
+        if change.mixed:
+            raise _Refusal(_MIXED)
         if after is None or not after.held or not self._has_text(after, document.text):
             shown = after or before
             raise _Refusal("the editor holds unsaved changes of it", await self._diff(path, shown, document.text))
@@ -226,8 +232,6 @@ class _Undo:
         with open_folder(path.parent, create=before.kind != "missing") as folder:
             if state_at(path) != now:
                 raise _Refusal("it was changed just now")
-            if before.kind == "directory":
-                self._modes[path] = before.mode
             if is_same:
                 _chmod(folder, path.name, before.mode | (0o700 if before.kind == "directory" else 0))
             elif now.kind == before.kind == "file":
@@ -235,6 +239,8 @@ class _Undo:
             else:
                 _remove(folder, path.name, now)
                 _make(folder, path.name, before, content)
+        if before.kind == "directory":
+            self._modes[path] = before.mode
 
 
 def _replace(folder: Folder, name: str, content: bytes, mode: int, now: FileState) -> None:
@@ -242,6 +248,7 @@ def _replace(folder: Folder, name: str, content: bytes, mode: int, now: FileStat
         _chmod(folder, name, now.mode | 0o600)
     expected = folder.read(name)
     if not is_content_of(now, expected) or not folder.replace(name, content, expected):
+        _chmod(folder, name, now.mode)
         raise _Refusal("it was changed just now")
     _chmod(folder, name, mode)
 

@@ -10,6 +10,7 @@ import pytest
 
 from agent_lsp.agent.profiles import PRODUCT
 from agent_lsp.approvals import Action
+from agent_lsp.errors import ConfigurationError
 from agent_lsp.models.scripted import ScriptedModel, Step, calls, says
 from agent_lsp.session.assemble import SessionOptions, open_session
 from agent_lsp.session.checkpoints import Checkpoints
@@ -413,3 +414,31 @@ async def test_modes_of_directories_are_put_back_behind_what_is_in_them(tmp_path
     await session.undo()
 
     assert tree(root) == before
+
+
+@pytest.mark.requirement("F61-undo")
+async def test_what_validators_do_by_hand_belongs_to_no_turn(tmp_path: Path) -> None:
+    root = plain_workspace(tmp_path / "w")
+    settings = {"validation": {"validators": [{"name": "fixer", "command": "echo fixed > empty"}]}}
+    (tmp_path / "user").mkdir()
+    (tmp_path / "user" / "settings.json").write_text(json.dumps(settings))
+    model = ScriptedModel([shell("echo theirs > a.txt"), says("ok")])
+    session = open_session(
+        SessionOptions(
+            root=root,
+            approver=RecordingApprover(),
+            model=model,
+            mode="bypass",
+            trusted=True,
+            user_directory=tmp_path / "user",
+        )
+    )
+    _opened.append(session)
+    await session.run("go")
+    await session.undo()
+
+    await session.validate()
+    with pytest.raises(ConfigurationError, match="There is nothing to undo in this session"):
+        await session.undo()
+
+    assert ((root / "a.txt").read_text(), (root / "empty").read_text()) == ("a\n", "fixed\n")
