@@ -258,7 +258,8 @@ class ToolRound:
         try:
             if prepared.action(self._agent.workspace) != admitted.action:  # a link was put in the way (A40, F23)
                 raise ToolError("path_changed", "The path leads elsewhere than when the call was judged; try again")
-            result = await prepared.run(replace(self._context(prepared), change=admitted.change))
+            async with self._agent.recorder.recording(admitted.action):
+                result = await prepared.run(replace(self._context(prepared), change=admitted.change))
             if admitted.refused is not None:
                 note = f"{result.content}\nThe user allowed only a part of this change. Not made was:"
                 result = replace(result, content=f"{note}\n{admitted.refused.diff()}")
