@@ -35,7 +35,8 @@ from agent_lsp.errors import HookContractError, ToolError
 from agent_lsp.hooks.contract import HookContext, HookEvent, HookResult
 from agent_lsp.hooks.registry import HookOutcome
 from agent_lsp.messages import SystemMessage, ToolCall, ToolMessage, ToolResult, Transcript, escape_reminders
-from agent_lsp.permissions.policy import Advice, Evaluation
+from agent_lsp.permissions.evaluation import Evaluation
+from agent_lsp.permissions.policy import Advice
 from agent_lsp.tools.base import PreparedCall, ToolContext
 from agent_lsp.workspace import Access
 

@@ -1,30 +1,16 @@
 """Which commands certainly change no file of a workspace, so that nothing needs to be kept before them.
 
-Invariant: what is not surely one simple command of a program listed here may change anything.
+Invariant: what runs anything that is not listed here, or is not clear, may change anything.
 """
 
-from agent_lsp.permissions.shell_syntax import program, simple_command
+from agent_lsp.permissions.shell_syntax import parse
+from agent_lsp.permissions.shell_words import HOLES, Words
 
 _PROGRAMS = frozenset(
     [
-        *(
-            "[",
-            "basename",
-            "cat",
-            "cksum",
-            "cmp",
-            "cut",
-            "df",
-            "diff",
-            "dirname",
-            "du",
-            "echo",
-            "expr",
-            "false",
-            "file",
-        ),
-        *("grep", "egrep", "fgrep", "head", "id", "ls", "md5sum", "nl", "printf", "pwd", "readlink", "realpath"),
-        *("sha1sum", "sha256sum", "stat", "tail", "test", "true", "type", "uname", "wc", "which", "whoami"),
+        *("[", "basename", "cat", "cd", "cksum", "cmp", "cut", "df", "diff", "dirname", "du", "echo", "egrep", "expr"),
+        *("false", "fgrep", "file", "grep", "head", "id", "ls", "md5sum", "nl", "printf", "pwd", "readlink"),
+        *("realpath", "sha1sum", "sha256sum", "stat", "tail", "test", "true", "type", "uname", "wc", "which", "whoami"),
     ]
 )
 _GIT = frozenset(["cat-file", "log", "ls-files", "ls-tree", "rev-list", "rev-parse", "show-ref", "status"])
@@ -32,9 +18,15 @@ _GIT = frozenset(["cat-file", "log", "ls-files", "ls-tree", "rev-list", "rev-par
 
 def is_read_only(command: str | None) -> bool:
     """Whether a command line certainly leaves all files as they are."""
-    words = simple_command(command) if command is not None else None
-    if words is None or words[0] != program(words[0]):  # a path may lead to another program of that name
+    line = parse(command or "")
+    if not line.commands or line.unclear or line.writes:
         return False
+    return all(_only_reads(each.words) for each in line.commands)
+
+
+def _only_reads(words: Words) -> bool:
+    """Whether a simple command does; a path may lead to another program of that name."""
     if words[0] == "git":
-        return len(words) > 1 and words[1] in _GIT and not any(word.startswith("--output") for word in words)
+        plain = not any(word.startswith("--output") or HOLES.search(word) for word in words)
+        return plain and len(words) > 1 and words[1] in _GIT
     return words[0] in _PROGRAMS
