@@ -155,6 +155,9 @@ class EditedDocuments:
                 if now is None or now.text != document.text:
                     return Written.STALE
                 raise _refused(path, str(rest.get("reason") or ""))
+        now = await self.get(path.path)
+        if now is None or now.text != document.text:
+            raise _unclear(path)
         raise _refused(path, "it gave no answer")
 
     async def _request(self, method: str, params: Mapping[str, Any], seconds: float) -> object:

@@ -277,6 +277,27 @@ async def test_client_of_ours_edits_saves_and_tells_what_it_has_not_sent(
     assert heard(server) == "Edited text.txt\n- line 2\n- line 3"
 
 
+@pytest.mark.requirement("F34", "S4-documents")
+async def test_client_of_ours_that_edits_and_fails_then_leaves_it_unclear(
+    tmp_path: Path, text: Path, server: OpenAIServer
+) -> None:
+    server.reply_tool_calls(EDIT)
+    server.reply_text("done")
+
+    async with editor(tmp_path, server, documents=True, **ACCEPT) as client:
+        buffer = Buffer(client, text)
+
+        async def write(params: Any) -> Any:
+            await buffer.become(buffer.edited(params["edits"]))
+            raise ErrorReply(-32603, "failed behind the edit")
+
+        client.handlers["agent/writeDocument"] = write
+        await buffer.open()
+        await client.request("agent/prompt", {"prompt": "x"})
+
+    assert heard(server).startswith("Error [editor_unclear]")
+
+
 @pytest.mark.requirement("S4-documents")
 async def test_client_of_ours_that_says_it_edited_and_shows_the_old_text_is_not_believed(
     tmp_path: Path, text: Path, server: OpenAIServer
