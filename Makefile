@@ -2,12 +2,13 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test check requirements bench clean
+.PHONY: help demo test check requirements bench soak clean
 help:
 	@echo "make demo          run the whole loop on a small project, without key or network"
 	@echo "make test          run all tests"
 	@echo "make check         lint, format and types"
 	@echo "make requirements  lines of the specification that are not done yet"
+	@echo "make soak          2,000 random prompts on one workspace, nothing lost (N=prompts, SEED=n to repeat one)"
 	@echo "make bench         measure start-up and turns (ID=P5 for one line, QUICK=1 for few repetitions)"
 
 demo: .venv/product
@@ -26,6 +27,9 @@ requirements: .venv/dev
 
 bench: .venv/dev
 	@$(BIN)/python -m bench $(if $(QUICK),--quick) $(if $(ID),--only $(ID))
+
+soak: .venv/dev
+	@$(BIN)/python -m bench.soak $(if $(N),--prompts $(N)) $(if $(SEED),--seed $(SEED))
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -23,6 +23,7 @@ from agent_lsp.process_output import POLL_SECONDS, Capture, Output, watch
 
 TERMINATE_SECONDS = 0.1  # between TERM and KILL; a cancel has 0.2 in all
 KILL_SECONDS = 0.05
+MOST_LOOKS = 20  # at the table of processes, while some of them end
 
 MARK_VARIABLE = "AGENT_LSP_PROCESS"  # names the run in each descendant's environment, wherever it moves to
 _PROC = Path("/proc")
@@ -202,7 +203,18 @@ else:
         """What is left of a run. Linux sees each process; elsewhere only the group as one."""
         if not (_PROC / "self/stat").exists():
             return {-group} if _signal(-group, 0) else set()
-        table = [entry for pid in _PROC.iterdir() if pid.name.isdecimal() and (entry := _entry(int(pid.name)))]
+        found, gone = set[int](), set[int]()
+        for _look in range(MOST_LOOKS):
+            pids = {int(pid.name) for pid in _PROC.iterdir() if pid.name.isdecimal()}
+            table = [entry for pid in pids if (entry := _entry(pid))]
+            found = _belonging(table, group, mark)
+            ended = pids - {entry.pid for entry in table}
+            if found or ended <= gone:
+                break
+            gone |= ended  # one that ended while we looked may have left a child that was not there yet
+        return found
+
+    def _belonging(table: Collection["_Entry"], group: int, mark: str | None) -> set[int]:
         found = {entry.pid for entry in table if entry.group == group}
         if mark is None:
             return found

@@ -2,15 +2,15 @@
 
 import os
 import secrets
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from agent_lsp.processes import child_environment
+from tests.support.processes import MARK_VARIABLE, processes_with
 
-_MARK = "AGENT_LSP_TEST"
+_MARK = MARK_VARIABLE
 
 
 @pytest.fixture
@@ -35,19 +35,8 @@ def environment() -> Iterator[dict[str, str]]:
 
 
 def marked_processes(mark: str) -> list[str]:
-    """The command lines of living processes that have the mark in their environment; zombies have neither."""
-    if sys.platform != "linux":
-        return []
-    wanted = f"{_MARK}={mark}".encode()
-    found = []
-    for directory in Path("/proc").iterdir():
-        if directory.name.isdecimal():
-            try:
-                if wanted in (directory / "environ").read_bytes().split(b"\0"):
-                    found.append((directory / "cmdline").read_bytes().replace(b"\0", b" ").decode())
-            except OSError:
-                continue  # gone while we looked, or another user's
-    return found
+    """The command lines of living processes that have the mark in their environment."""
+    return list(processes_with(mark).values())
 
 
 def is_running(pid: int) -> bool:

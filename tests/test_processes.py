@@ -197,6 +197,16 @@ async def test_run_program_ends_at_once_when_cancelled(command: str, environment
     assert marked_processes(environment["AGENT_LSP_TEST"]) == []
 
 
+@pytest.mark.requirement("F60")
+async def test_run_program_cancelled_at_any_moment_leaves_no_child_that_was_just_born(
+    environment: dict[str, str],
+) -> None:
+    for tenths_of_milliseconds in range(90):
+        with anyio.move_on_after(tenths_of_milliseconds / 10_000):
+            await run_program(bash("sleep 300 & true", environment))
+        assert marked_processes(environment["AGENT_LSP_TEST"]) == []
+
+
 # --- output
 
 

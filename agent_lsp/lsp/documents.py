@@ -9,7 +9,7 @@ import logging
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -74,13 +74,21 @@ class EditorDocuments:
         }
         return tuple((path, document) for path, document in snapshots.items() if document.unsaved)
 
-    def unsaved_ours(self) -> tuple[tuple[Path, str], ...]:
-        """The documents that we changed and that are not saved since, with their texts."""
-        return tuple(
-            (document.path, document.text)
-            for document in self._by_uri.values()
-            if document.path is not None and document.ours is not None and document.is_unsaved()
-        )
+    def unsaved_ours(self, paths: Collection[Path]) -> tuple[str, ...]:
+        """The names of those files that hold unsaved text of ours, but for what ``go_on_without`` took."""
+        return _names(each for each in self._unsaved_ours(paths) if each.text != each.gone_without)
+
+    def go_on_without(self, paths: Collection[Path]) -> tuple[str, ...]:
+        """The human does not save these for now: their names; it holds until a document has another text."""
+        left = self._unsaved_ours(paths)
+        for document in left:
+            document.gone_without = document.text
+        return _names(left)
+
+    def _unsaved_ours(self, paths: Collection[Path]) -> list["_OpenDocument"]:
+        return [
+            each for each in self._by_uri.values() if each.path in paths and each.ours is not None and each.is_unsaved()
+        ]
 
     def open(self, item: types.TextDocumentItem) -> None:
         """Take a document that the editor has opened."""
@@ -126,7 +134,7 @@ class EditorDocuments:
     def save(self, uri: str) -> None:
         """Note that the editor has written the document to disk as it is now."""
         if (document := self._by_uri.get(uri)) is not None:
-            document.saved, document.ours = document.text, None
+            document.saved, document.ours, document.gone_without = document.text, None, None
             if document.path is not None:
                 self.saves[document.path] = self.saves.get(document.path, 0) + 1
             self._note_change()
@@ -145,6 +153,7 @@ class _OpenDocument:
         self._lines = all_lines(item.text)
         self._text: str | None = item.text
         self.ours: str | None = None
+        self.gone_without: str | None = None
         self.saved = item.text if self.path is None or _is_on_disk(self.path, item.text) else None
 
     @property
@@ -170,6 +179,10 @@ class _OpenDocument:
         else:
             replace(self._lines, change.range, change.text, encoding)
             self._text = None
+
+
+def _names(documents: Iterable[_OpenDocument]) -> tuple[str, ...]:
+    return tuple(sorted({each.path.name for each in documents if each.path is not None}))
 
 
 def all_lines(text: str) -> list[str]:

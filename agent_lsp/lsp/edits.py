@@ -5,7 +5,7 @@ and drop it). Text that the editor holds is never changed past it.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -58,7 +58,6 @@ class EditedDocuments:
         self._tells_problems = tells_problems
         self._seen = seen
         self._ask_human = ask
-        self._waved: set[tuple[Path, str]] = set()
         client = server.client_capabilities
         self._can_apply = bool(  # an edit without a version could meet other text than it was made for
             get_capability(client, "workspace.apply_edit")
@@ -107,8 +106,7 @@ class EditedDocuments:
 
         A dismissal is to go on as well, and so is an editor that cannot ask. It is asked once for a text.
         """
-        if news := self._unsaved(paths) - self._waved:
-            names = _names(news)
+        if names := self._mirror.unsaved_ours(paths):
             waiting(names)
             message = f"Programs read files on disk. Save {', '.join(names)} so that they see the agent's change."
             with anyio.move_on_after(SAVE_SECONDS):
@@ -119,12 +117,10 @@ class EditedDocuments:
                         group.cancel_scope.cancel()
 
                     group.start_soon(ask)
-                    while self._unsaved(paths) - self._waved:
+                    while self._mirror.unsaved_ours(paths):
                         await self._mirror.next_change()
                     group.cancel_scope.cancel()
-        left = self._unsaved(paths)
-        self._waved |= left
-        return _names(left)
+        return self._mirror.go_on_without(paths)
 
     async def problems(self, path: Path | None) -> tuple[FileProblems, ...]:
         """What the editor's language servers report."""
@@ -133,10 +129,6 @@ class EditedDocuments:
         params = {} if path is None else {"uri": self._mirror.uri(path)}
         answer = await self._request("agent/diagnostics", params, READ_SECONDS)
         return tuple(each for each in read_problems(answer, self._mirror) if path in (None, each.path))
-
-    def _unsaved(self, paths: Collection[Path]) -> set[tuple[Path, str]]:
-        """Those of the files that hold unsaved text of ours, with that text."""
-        return {(path, text) for path, text in self._mirror.unsaved_ours() if path in paths}
 
     # By our own requests
 
@@ -159,6 +151,9 @@ class EditedDocuments:
                 if now is None or now.text != document.text:
                     return Written.STALE
                 raise _refused(path, str(rest.get("reason") or ""))
+        now = await self.get(path.path)
+        if now is None or now.text != document.text:
+            raise _unclear(path)
         raise _refused(path, "it gave no answer")
 
     async def _request(self, method: str, params: Mapping[str, Any], seconds: float) -> object:
@@ -239,10 +234,6 @@ class EditedDocuments:
         uri = self._mirror.uri(path.path)
         identifier = types.OptionalVersionedTextDocumentIdentifier(uri=uri, version=document.version)
         return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(text_document=identifier, edits=[*edits])])
-
-
-def _names(files: Iterable[tuple[Path, str]]) -> tuple[str, ...]:
-    return tuple(sorted(path.name for path, _text in files))
 
 
 def _refused(path: ResolvedPath, why: str) -> ToolError:

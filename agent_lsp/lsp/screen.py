@@ -22,7 +22,9 @@ _log = logging.getLogger(__name__)
 
 _SHOW_SECONDS = 5.0  # for the editor to open a file
 _REFRESH_SECONDS = 0.2  # in which what a live document grew by is collected
-_TEXTS_KEPT = 100  # of those that an editor may still want to see again
+
+TEXTS_KEPT = 100
+"""Of those that an editor may still want to see again."""
 
 
 class EditorScreen:
@@ -88,7 +90,7 @@ class EditorScreen:
         if self._asks_for_texts:
             uri = _uri(name)
             self._texts[uri] = text
-            while len(self._texts) > _TEXTS_KEPT:
+            while len(self._texts) > TEXTS_KEPT:
                 self._texts.popitem(last=False)
             return await self._show(uri)
         try:
@@ -138,6 +140,7 @@ class EditorScreen:
             self._directory = tempfile.TemporaryDirectory(prefix="agent-lsp-", ignore_cleanup_errors=True)
         file = Path(self._directory.name) / name
         _write_private(file, text)
+        keep_newest(file.parent, TEXTS_KEPT)
         return file
 
     async def show_file(self, file: Path) -> bool:
@@ -157,6 +160,13 @@ class EditorScreen:
         except JsonRpcException as error:
             _log.info("the editor does not show documents: %s", error)
         return False
+
+
+def keep_newest(directory: Path, most: int) -> None:
+    """Remove the files that were written longest ago, so that ``most`` are left."""
+    files = sorted(directory.iterdir(), key=lambda file: file.stat().st_mtime_ns, reverse=True)
+    for file in files[most:]:
+        file.unlink()
 
 
 def _uri(name: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.flows.test_language_server import CAPABILITIES, command, editor
-from tests.support.jsonrpc_client import NoReply, ProcessClient
+from tests.support.jsonrpc_client import ErrorReply, NoReply, ProcessClient
 from tests.support.openai_server import OpenAIServer
 
 OLD = "first\n\U0001f600 second\nthird"
@@ -277,6 +277,27 @@ async def test_client_of_ours_edits_saves_and_tells_what_it_has_not_sent(
     assert heard(server) == "Edited text.txt\n- line 2\n- line 3"
 
 
+@pytest.mark.requirement("F34", "S4-documents")
+async def test_client_of_ours_that_edits_and_fails_then_leaves_it_unclear(
+    tmp_path: Path, text: Path, server: OpenAIServer
+) -> None:
+    server.reply_tool_calls(EDIT)
+    server.reply_text("done")
+
+    async with editor(tmp_path, server, documents=True, **ACCEPT) as client:
+        buffer = Buffer(client, text)
+
+        async def write(params: Any) -> Any:
+            await buffer.become(buffer.edited(params["edits"]))
+            raise ErrorReply(-32603, "failed behind the edit")
+
+        client.handlers["agent/writeDocument"] = write
+        await buffer.open()
+        await client.request("agent/prompt", {"prompt": "x"})
+
+    assert heard(server).startswith("Error [editor_unclear]")
+
+
 @pytest.mark.requirement("S4-documents")
 async def test_client_of_ours_that_says_it_edited_and_shows_the_old_text_is_not_believed(
     tmp_path: Path, text: Path, server: OpenAIServer
@@ -327,13 +348,54 @@ async def test_typing_while_a_change_waits_asks_again_with_the_new_change(
     assert buffer.text == EDITED
 
 
+VALIDATED: dict[str, Any] = {
+    "permissions": {"mode": "accept_edits", "answer_guard_ms": 0},
+    "validation": {
+        "validators": [{"name": "third", "command": "grep -q 3rd text.txt", "timeout": 10}],
+        "max_rounds": 0,
+    },
+}
+
+
+@pytest.mark.requirement("S4-documents")
+async def test_going_on_without_saving_holds_until_the_save(tmp_path: Path, text: Path, server: OpenAIServer) -> None:
+    """What a human decided about a text is forgotten with the save, and so is the text."""
+    for call_id in ("call_1", "call_2"):
+        server.reply_tool_calls((call_id, *EDIT[1:]))
+        server.reply_text("done")
+    asked = list[str]()
+
+    def answer(params: Any) -> Any:
+        if params["message"].startswith("Programs read files on disk."):
+            asked.append(params["message"])
+            return {"title": "Go on without saving"}
+        return {"title": "Allow"}  # the trust in the validator
+
+    handlers = {"window/showMessageRequest": answer}
+    async with editor(tmp_path, server, capabilities=APPLYING, handlers=handlers, settings=VALIDATED) as client:
+        buffer = Buffer(client, text)
+
+        async def apply(params: Any) -> Any:
+            [change] = params["edit"]["documentChanges"]
+            await buffer.become(buffer.edited(change["edits"]))
+            return {"applied": True}
+
+        client.handlers["workspace/applyEdit"] = apply
+        await buffer.open()
+        first = await client.request("agent/prompt", {"prompt": "x"})
+        await buffer.save()
+        await buffer.become(OLD)
+        await buffer.save()
+        second = await client.request("agent/prompt", {"prompt": "x"})
+
+    assert [result["validation"]["status"] for result in (first, second)] == ["red", "red"]
+    assert len(asked) == 2
+
+
 @pytest.mark.requirement("S4-documents")
 async def test_validation_waits_for_the_user_to_save(tmp_path: Path, text: Path, server: OpenAIServer) -> None:
     server.reply_tool_calls(EDIT)
     server.reply_text("done")
-    validator = {"name": "third", "command": "grep -q 3rd text.txt", "timeout": 10}
-    permissions = {"mode": "accept_edits", "answer_guard_ms": 0}
-    settings = {"permissions": permissions, "validation": {"validators": [validator]}}
 
     def answer(params: Any) -> Any:
         if params["message"].startswith("Programs read files on disk."):
@@ -341,7 +403,7 @@ async def test_validation_waits_for_the_user_to_save(tmp_path: Path, text: Path,
         return {"title": "Allow"}  # the trust in the validator
 
     handlers = {"window/showMessageRequest": answer}
-    async with editor(tmp_path, server, capabilities=APPLYING, handlers=handlers, settings=settings) as client:
+    async with editor(tmp_path, server, capabilities=APPLYING, handlers=handlers, settings=VALIDATED) as client:
         buffer = Buffer(client, text)
 
         async def apply(params: Any) -> Any:

@@ -1,6 +1,5 @@
 """The server as a process: its streams are its own, and it ends when it should, as it should, with its children."""
 
-import os
 import signal
 import sys
 import tempfile
@@ -12,6 +11,7 @@ import pytest
 
 from tests.lsp.harness import process
 from tests.support.jsonrpc_client import Client, ErrorReply, frame
+from tests.support.processes import wait_until_gone
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="pidfd_open is of Linux")
 
@@ -21,19 +21,6 @@ END = 2.0
 
 async def command(client: Client, name: str, *arguments: Any) -> Any:
     return await client.request("workspace/executeCommand", {"command": f"example.{name}", "arguments": arguments})
-
-
-async def wait_until_gone(process_id: int) -> None:
-    """Wait for the end of a process that is not our child."""
-    try:
-        descriptor = os.pidfd_open(process_id)
-    except ProcessLookupError:
-        return
-    try:
-        with anyio.fail_after(END):
-            await anyio.wait_readable(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @pytest.mark.requirement("F62")
@@ -66,7 +53,7 @@ async def test_process_ends_in_time_with_its_children(how: str | signal.Signals,
             await client.close()
         assert await client.exit_code(END) == exit_code
         if child is not None:
-            await wait_until_gone(child)
+            await wait_until_gone(child, END)
 
 
 @pytest.mark.requirement("F62")
@@ -77,7 +64,7 @@ async def test_process_ends_when_the_editors_process_is_gone() -> None:
         editor.kill()
         await editor.wait()
         assert await client.exit_code() == 1
-        await wait_until_gone(child)
+        await wait_until_gone(child, END)
 
 
 async def test_streams_of_the_client_are_out_of_reach_for_children_and_prints() -> None:

@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, TypeAlias, TypeVar
 
@@ -127,16 +127,22 @@ class Client:
         return [message.get("params") for message in self.received if message.get("method") == method]
 
     async def listen(self) -> None:
-        """Receive until the server closes its output."""
+        """Receive until the server closes its output; handlers that wait hold up nothing."""
         try:
-            while (message := await self._next()) is not None:
-                self.received.append(message)
-                self._signal()
-                if "method" in message and "id" in message:
-                    await self._reply(message)
+            async with anyio.create_task_group() as replies:
+                while (message := await self._next()) is not None:
+                    self.take(message)
+                    if "method" in message and "id" in message:
+                        replies.start_soon(self._reply, message)
+                replies.cancel_scope.cancel()
         finally:
             self.closed.set()
             self._signal()
+
+    def take(self, message: Message) -> None:
+        """Keep a message, and let those look who wait for one."""
+        self.received.append(message)
+        self._signal()
 
     def _signal(self) -> None:
         self._arrived.set()
@@ -163,7 +169,8 @@ class Client:
             return
         except ErrorReply as error:
             reply = {"error": {"code": error.code, "message": error.message}}
-        await self.send({"jsonrpc": "2.0", "id": request["id"]} | reply)
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # it may have gone meanwhile
+            await self.send({"jsonrpc": "2.0", "id": request["id"]} | reply)
 
 
 class ProcessClient(Client):

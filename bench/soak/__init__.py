@@ -1,0 +1,1 @@
+"""One editor, many prompts, and everything at random: ``python -m bench.soak``."""
