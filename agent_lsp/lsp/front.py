@@ -5,8 +5,7 @@ Holds the one state of the server beyond documents and jobs: its options and its
 
 import importlib
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,6 @@ from lsprotocol import types
 from pygls.capabilities import get_capability
 from pygls.exceptions import (
     JsonRpcException,
-    JsonRpcInvalidParams,
     JsonRpcMethodNotFound,
     JsonRpcRequestCancelled,
 )
@@ -35,6 +33,7 @@ from agent_lsp.lsp.diagnostics import (
     is_settings_file,
 )
 from agent_lsp.lsp.documents import path_of
+from agent_lsp.lsp.options import ClientOptions, EditorSettings
 from agent_lsp.lsp.problems import SeenProblems
 from agent_lsp.lsp.progress import work_done_progress
 from agent_lsp.lsp.server import AgentServer
@@ -51,87 +50,59 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_SECTION = "agentLsp"
-_SETTINGS_SECONDS = 5.0  # for the editor to answer with its settings; the first prompt waits for them
 _DRAIN_SECONDS = 1.0  # for hooks that observe, of the two seconds in which a server ends
 _SHOWN = 400  # characters of the final answer in a message; the transcript has the rest
 
 
 class Front:
-    """The handlers' side of the server."""
+    """The handlers' side of the server.
+
+    ``conversations`` appear with the first request that needs them; ``arriving`` are prompts on their way to a session.
+    """
 
     def __init__(self, server: AgentServer) -> None:
         self._server = server
-        self._options: Mapping[str, Any] = {}
-        self._editor_layers: list[Mapping[str, Any]] = [{}, {}]
-        """The settings of ``initializationOptions`` and of the editor's section, the weaker first."""
-        self._events = self._documents = self._tells_problems = self._asks = False
+        self.settings = EditorSettings(server)
+        self._options = ClientOptions()
         self._seen_problems = SeenProblems(server.documents)
         self.root = Path.cwd()
-        self._folders: list[Path] = []
+        self.folders: list[Path] = []
         self._preparing: Job[None] | None = None
-        self._arriving: set[anyio.CancelScope] = set()
+        self.arriving: set[anyio.CancelScope] = set()
         self._shown: set[str] = set()
         self._board = DiagnosticBoard(server)
         self._diagnostics = SettingsDiagnostics(server, self._board)
         self._approvals = ApprovalDiagnostics(server, self._board)
-        self._blocks = BlockDiagnostics(self._board)
+        self.blocks = BlockDiagnostics(self._board)
         self.validation = ValidationFront(server, self, ValidationDiagnostics(self._board))
-        self._conversations: Conversations | None = None
+        self.conversations: Conversations | None = None
 
-    # Settings
+    # The workspace
 
     def configure(self, params: types.InitializeParams) -> None:
         """Take the editor's options (S4) and the workspace folder."""
         options = params.initialization_options
         if isinstance(options, Mapping):
-            self._events = options.get("events") is True
-            self._documents = options.get("documents") is True
-            self._asks = options.get("approvals") is True
-            self._tells_problems = options.get("diagnostics") is True
-            self._server.offers_code_lens = options.get("codeLens") is True
-            self._take_settings(0, options.get("settings"))
+            self._options = ClientOptions.read(options)
+            self._server.offers_code_lens = self._options.code_lens
+            self.settings.begin(options.get("settings"))
         folders = [folder.uri for folder in params.workspace_folders or ()]
         self._take_folders(folders or [uri for uri in (params.root_uri,) if uri])
 
     def change_folders(self, event: types.WorkspaceFoldersChangeEvent) -> None:
         """Folders were added to the workspace or removed. The first is the root; without any it stays what it was."""
         removed = {path_of(folder.uri) for folder in event.removed}
-        kept = [folder for folder in self._folders if folder not in removed]
+        kept = [folder for folder in self.folders if folder not in removed]
         self._take_folders([*(folder.as_uri() for folder in kept), *(folder.uri for folder in event.added)])
 
     def _take_folders(self, uris: Sequence[str]) -> None:
         """Replace the folders in the list that the sessions hold: they read it with their next prompt."""
-        self._folders[:] = dict.fromkeys(path for uri in uris if (path := path_of(uri)) is not None)
-        if self._folders:
-            self.root = self._folders[0]
-        if self._conversations is not None:
-            self._conversations.move(self.root)
+        self.folders[:] = dict.fromkeys(path for uri in uris if (path := path_of(uri)) is not None)
+        if self.folders:
+            self.root = self.folders[0]
+        if self.conversations is not None:
+            self.conversations.move(self.root)
             self.check_settings()
-
-    async def pull_settings(self) -> None:
-        """Ask the editor for its section, if it can be asked."""
-        if not get_capability(self._server.client_capabilities, "workspace.configuration"):
-            return
-        params = types.ConfigurationParams(items=[types.ConfigurationItem(section=_SECTION)])
-        try:
-            with anyio.move_on_after(_SETTINGS_SECONDS):
-                answers = await self._server.workspace_configuration_async(params)
-                self._take_settings(1, next(iter(answers), None))
-        except JsonRpcException as error:
-            _log.warning("the editor's settings cannot be read: %s", error)
-
-    async def change_settings(self, settings: object) -> None:
-        """The editor's settings changed; some send them along, the others are asked."""
-        if isinstance(settings, Mapping) and isinstance(settings.get(_SECTION), Mapping):
-            self._take_settings(1, settings[_SECTION])
-        else:
-            await self.pull_settings()
-
-    def _take_settings(self, layer: int, settings: object) -> None:
-        """Replace a layer in the list that the sessions hold: they read it with their next prompt."""
-        if isinstance(settings, Mapping):
-            self._editor_layers[layer] = settings
 
     def document_changed(self, uri: str) -> None:
         """A document was edited, not only read anew: what validators found in it may not be true any more."""
@@ -148,7 +119,7 @@ class Front:
 
     async def _prepare(self) -> None:
         async with anyio.create_task_group() as group:
-            group.start_soon(self.pull_settings)
+            group.start_soon(self.settings.pull)
             await anyio.to_thread.run_sync(importlib.import_module, "agent_lsp.lsp.prompts")
         if get_capability(self._server.client_capabilities, "workspace.did_change_watched_files.dynamic_registration"):
             self._diagnostics.watch()
@@ -156,7 +127,7 @@ class Front:
 
     def check_settings(self) -> None:
         """Show the mistakes in the settings files as they are now."""
-        check = partial(self._diagnostics.refresh, self.root, self._editor_layers)
+        check = partial(self._diagnostics.refresh, self.root, self.settings.layers)
         self._server.start_job(check, "check settings")
 
     def document_saved(self, uri: str) -> None:
@@ -167,7 +138,7 @@ class Front:
     async def talk(self) -> "Conversations":
         """The conversations, made with the first prompt because what they import is heavy."""
         await self.prepare().settle()
-        if self._conversations is None:
+        if self.conversations is None:
             from agent_lsp.lsp.approvals import EditorApprover
             from agent_lsp.lsp.edits import EditedDocuments
             from agent_lsp.lsp.prompts import Conversations
@@ -176,24 +147,24 @@ class Front:
             screen = EditorScreen(self._server)
             documents = EditedDocuments(
                 self._server,
-                by_request=self._documents,
-                tells_problems=self._tells_problems,
+                by_request=self._options.documents,
+                tells_problems=self._options.diagnostics,
                 seen=self._seen_problems,
                 ask=screen.ask,
             )
-            self._conversations = Conversations(
+            self.conversations = Conversations(
                 root=self.root,
-                folders=self._folders,
+                folders=self.folders,
                 client=self,
                 screen=screen,
                 approver=EditorApprover(
-                    screen, changed=self._show_waiting, put=self._request_approval if self._asks else None
+                    screen, changed=self._show_waiting, put=self._request_approval if self._options.approvals else None
                 ),
                 documents=documents,
-                settings=self._editor_layers,
-                events=self._events,
+                settings=self.settings.layers,
+                events=self._options.events,
             )
-        return self._conversations
+        return self.conversations
 
     def close(self) -> None:
         """The server ends: nothing of ours may stay in the editor."""
@@ -203,14 +174,15 @@ class Front:
         self._approvals.show(self._waiting())
 
     def _waiting(self) -> "Sequence[PendingApproval]":
-        return () if self._conversations is None else self._conversations.approver.pending
+        return () if self.conversations is None else self.conversations.approver.pending
 
     async def _request_approval(self, entry: "PendingApproval") -> "ApprovalReply | None":
         """``agent/requestApproval``; what is no clear answer is none. Raises NotImplementedError."""
-        from agent_lsp.lsp.wire import AnswerParams, approval_json, read
+        from agent_lsp.lsp.wire import AnswerParams, approval_request, read
 
+        params = approval_request(entry, self._server.documents)
         try:
-            answer = await self._server.protocol.send_request_async("agent/requestApproval", approval_json(entry))
+            answer = await self._server.protocol.send_request_async("agent/requestApproval", params)
             reply = None if answer is None else read(AnswerParams, answer).reply()
             if reply is not None:
                 entry.check(reply)
@@ -224,7 +196,7 @@ class Front:
     def code_actions(self, params: types.CodeActionParams) -> list[types.CodeAction]:
         """``textDocument/codeAction``"""
         self._seen_problems.note(params)
-        blocks = self._blocks.at(params.text_document.uri)
+        blocks = self.blocks.at(params.text_document.uri)
         return code_actions(self._server, params, waiting=self._waiting(), blocks=blocks)
 
     def code_lenses(self, uri: str) -> list[types.CodeLens]:
@@ -239,11 +211,11 @@ class Front:
     async def _turn(self, arguments: object) -> "Turn":
         """The turn that a request asks for; a cancel meanwhile finds it here."""
         with anyio.CancelScope() as scope:
-            self._arriving.add(scope)
+            self.arriving.add(scope)
             try:
                 return await (await self.talk()).turn(arguments)
             finally:
-                self._arriving.discard(scope)
+                self.arriving.discard(scope)
         raise JsonRpcRequestCancelled("The prompt was cancelled before it began")
 
     async def prompt(self, params: object) -> dict[str, Any]:
@@ -278,7 +250,7 @@ class Front:
             def show(event: "AgentEvent") -> None:
                 follow(event)
                 if isinstance(event, TurnStarted):
-                    self._blocks.dismiss()
+                    self.blocks.dismiss()
                     self._tell_problems(turn.session)
                     self.check_settings()
                     self._show_transcript(talk, turn.session)
@@ -298,7 +270,7 @@ class Front:
         """Open a session's transcript with its first turn, for editors that show nothing of the events themselves."""
         path = talk.transcript(session)
         can_show = bool(get_capability(self._server.client_capabilities, "window.show_document.support"))
-        if session.id not in self._shown and not self._events and can_show and path.exists():
+        if session.id not in self._shown and not self._options.events and can_show and path.exists():
             self._shown.add(session.id)
             self._server.start_job(partial(talk.screen.show_file, path), "show transcript")
 
@@ -326,7 +298,7 @@ class Front:
         self._server.window_show_message(types.ShowMessageParams(type=types.MessageType.Warning, message=message))
 
     def blocked(self, path: Path, message: str, place: Place | None) -> None:
-        self._blocks.add(self._server.documents.uri(path), Block(message=message, place=place))
+        self.blocks.add(self._server.documents.uri(path), Block(message=message, place=place))
 
     def file_changed(self, path: Path) -> None:
         self.validation.outdate(path.as_uri())
@@ -339,137 +311,3 @@ class Front:
         can_refresh = get_capability(self._server.client_capabilities, "workspace.code_lens.refresh_support")
         if self._server.offers_code_lens and can_refresh:
             self._server.workspace_code_lens_refresh(None)
-
-    # Commands
-
-    async def validate(self, arguments: object) -> dict[str, bool]:
-        """``agent.validate``: run all validators in the background; not while a turn runs."""
-        session = await (await self.talk()).chosen(_optional_text(arguments, "sessionId"))
-        return {"started": self.validation.start(session)}
-
-    def cancel(self, arguments: object) -> dict[str, bool]:
-        """``agent.cancel``"""
-        session_id = _optional_text(arguments, "sessionId")
-        arriving = bool(self._arriving) and session_id is None
-        for scope in self._arriving if arriving else ():
-            scope.cancel()
-        talk = self._conversations
-        return {"cancelled": (talk is not None and talk.cancel(session_id)) or arriving}
-
-    async def mode(self, arguments: object) -> dict[str, str]:
-        """``agent.mode``"""
-        wanted = _optional_text(arguments, "mode")
-        talk = await self.talk()
-        if wanted is not None:
-            talk.set_mode(wanted)
-        return {"mode": talk.current_mode()}
-
-    def status(self, _arguments: object) -> dict[str, Any]:
-        """``agent.status``: one snapshot; imports nothing, so that it can be asked at any time."""
-        talk = self._conversations
-        sessions = [] if talk is None else list(talk.sessions.values())
-        return {
-            "root": str(self.root),
-            "folders": list(map(str, self._folders)),
-            "mode": None if talk is None else talk.current_mode(),
-            "sessions": [
-                {
-                    "sessionId": session.id,
-                    "turnId": session.turn_id,
-                    "running": session.running,
-                    "model": session.model_name,
-                    "messages": len(session.transcript),
-                }
-                for session in sessions
-            ],
-            "pendingApprovals": 0 if talk is None else len(talk.approver.pending),
-            "validation": self.validation.state,
-            "problems": [problem for session in sessions[-1:] for problem in session.problems],
-        }
-
-    def list_approvals(self, _arguments: object) -> list[dict[str, Any]]:
-        """``agent.approvals.list``"""
-        if self._conversations is None:
-            return []
-        from agent_lsp.lsp.wire import approval_json
-
-        return [approval_json(entry) for entry in self._conversations.approver.pending]
-
-    async def answer_approval(self, arguments: object) -> dict[str, bool]:
-        """``agent.approvals.answer``; without an id, the oldest."""
-        talk = await self.talk()
-        from agent_lsp.lsp.wire import AnswerParams, read
-
-        params = read(AnswerParams, arguments)
-        with _bad_params():
-            return {"answered": talk.approver.answer(params.id, params.reply())}
-
-    async def decide_part(self, arguments: object) -> dict[str, bool]:
-        """``agent.approvals.part``: take one part of a change, or leave it out; the last one answers."""
-        talk = await self.talk()
-        from agent_lsp.lsp.wire import PartParams, read
-
-        params = read(PartParams, arguments)
-        with _bad_params():
-            return {"answered": talk.approver.decide(params.id, params.hunk, taken=params.decision == "allow")}
-
-    async def show_approval(self, arguments: object) -> dict[str, bool]:
-        """``agent.approvals.show``: open what would change, as a diff or one of its sides."""
-        talk = await self.talk()
-        from agent_lsp.lsp.wire import ShowParams, read
-
-        params = read(ShowParams, arguments)
-        show = partial(talk.approver.show, params.id, params.side)
-        self._server.start_job(show, "show change")  # some editors wait for the command before they open anything
-        return {"shown": talk.approver.find(params.id) is not None}
-
-    async def answer_oldest(self, decision: str, arguments: object) -> dict[str, bool]:
-        """``agent.approvals.allow`` and ``.deny``: for editors that cannot pass arguments (Helix)."""
-        return await self.answer_approval({"id": _optional_text(arguments, "id"), "decision": decision})
-
-    async def hooks(self, _arguments: object) -> dict[str, Any]:
-        """``agent.hooks``: every hook with its state, the last runs, and why one did not run (F11)."""
-        talk = await self.talk()
-        return await anyio.to_thread.run_sync(talk.hooks)
-
-    async def open_hook(self, arguments: object) -> dict[str, bool]:
-        """``agent.hooks.open``: take the user to where a hook is set."""
-        talk = await self.talk()
-        from agent_lsp.lsp.wire import PlaceParams, read
-
-        params = read(PlaceParams, arguments)
-        path = Path(params.source)
-        if not is_settings_file(path) or not path.is_absolute():
-            raise JsonRpcInvalidParams("Invalid params: source is not a settings file")
-        position = types.Position(max(params.line - 1, 0), max(params.column - 1, 0))
-        self._server.start_job(partial(talk.screen.show_place, path.as_uri(), position), "open hook")
-        return {"shown": True}
-
-    def dismiss_block(self, arguments: object) -> dict[str, bool]:
-        """``agent.hooks.dismiss``: take away what a hook left at a file, or all of it."""
-        self._blocks.dismiss(_optional_text(arguments, "uri"))
-        return {"dismissed": True}
-
-    async def trust(self, arguments: object) -> dict[str, Any]:
-        """``agent.trust``: what the workspace would execute or widen, and the decision about it."""
-        decision = _optional_text(arguments, "decision")
-        talk = await self.talk()
-        answer: dict[str, Any] = await anyio.to_thread.run_sync(talk.trust, decision)
-        if decision == "grant":
-            talk.approver.withdraw("trust")  # whoever asked looks again at what is trusted now
-        return answer
-
-
-@contextmanager
-def _bad_params() -> Iterator[None]:
-    try:
-        yield
-    except ValueError as error:
-        raise JsonRpcInvalidParams(f"Invalid params: {error}") from error
-
-
-def _optional_text(arguments: object, key: str) -> str | None:
-    value = arguments.get(key) if isinstance(arguments, Mapping) else arguments
-    if value is not None and not isinstance(value, str):
-        raise JsonRpcInvalidParams(f"Invalid params: {key} must be a string")
-    return value

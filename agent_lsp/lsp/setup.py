@@ -17,6 +17,7 @@ from lsprotocol import types
 
 from agent_lsp import __version__
 from agent_lsp.lsp.code_actions import KINDS, resolve
+from agent_lsp.lsp.commands import Commands
 from agent_lsp.lsp.front import Front
 from agent_lsp.lsp.server import AgentServer, run
 
@@ -63,7 +64,7 @@ def _register_life(server: AgentServer, front: Front) -> None:
 
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     async def did_change_configuration(params: types.DidChangeConfigurationParams) -> None:
-        await front.change_settings(params.settings)
+        await front.settings.change(params.settings)
 
     @server.feature(types.SHUTDOWN)
     def shutdown(_params: None) -> None:
@@ -112,24 +113,25 @@ def _register_commands(server: AgentServer, front: Front) -> None:
     async def prompt(params: Any) -> dict[str, Any]:
         return await front.prompt(params)
 
-    commands: dict[str, Callable[[object], Any]] = {
+    commands = Commands(server, front)
+    handlers: dict[str, Callable[[object], Any]] = {
         "agent.run": front.run,
-        "agent.cancel": front.cancel,
-        "agent.mode": front.mode,
-        "agent.status": front.status,
-        "agent.approvals.list": front.list_approvals,
-        "agent.approvals.answer": front.answer_approval,
-        "agent.approvals.part": front.decide_part,
-        "agent.approvals.show": front.show_approval,
-        "agent.approvals.allow": partial(front.answer_oldest, "allow"),
-        "agent.approvals.deny": partial(front.answer_oldest, "deny"),
-        "agent.validate": front.validate,
-        "agent.hooks": front.hooks,
-        "agent.hooks.open": front.open_hook,
-        "agent.hooks.dismiss": front.dismiss_block,
-        "agent.trust": front.trust,
+        "agent.cancel": commands.cancel,
+        "agent.mode": commands.mode,
+        "agent.status": commands.status,
+        "agent.approvals.list": commands.list_approvals,
+        "agent.approvals.answer": commands.answer_approval,
+        "agent.approvals.part": commands.decide_part,
+        "agent.approvals.show": commands.show_approval,
+        "agent.approvals.allow": partial(commands.answer_oldest, "allow"),
+        "agent.approvals.deny": partial(commands.answer_oldest, "deny"),
+        "agent.validate": commands.validate,
+        "agent.hooks": commands.hooks,
+        "agent.hooks.open": commands.open_hook,
+        "agent.hooks.dismiss": commands.dismiss_block,
+        "agent.trust": commands.trust,
     }
-    for name, handler in commands.items():
+    for name, handler in handlers.items():
         server.command(name)(_taking_one(handler))
 
 

@@ -20,10 +20,10 @@ from agent_lsp.agent.events import (
     ValidatorStarted,
     to_json,
 )
-from agent_lsp.approvals import ApprovalReply, Scope
+from agent_lsp.approvals import ApprovalReply, Hunk, Scope
 from agent_lsp.errors import AgentLspError
 from agent_lsp.lsp.approvals import PendingApproval, Side
-from agent_lsp.lsp.documents import path_of
+from agent_lsp.lsp.documents import EditorDocuments, path_of
 from agent_lsp.lsp.progress import Progress
 from agent_lsp.session.session import Subscriber
 
@@ -68,8 +68,11 @@ class AnswerParams(_Wire):
         )
 
 
-def approval_json(entry: PendingApproval) -> dict[str, Any]:
-    """An approval that waits, as ``agent.approvals.list`` and ``agent/requestApproval`` tell it."""
+def approval_json(entry: PendingApproval, documents: EditorDocuments) -> dict[str, Any]:
+    """An approval that waits, as ``agent.approvals.list`` tells it; ranges are of lines, from 0, the end excluded.
+
+    ``replaced`` is the part of ``before`` that does not stay; ``decided`` are the parts with an answer already.
+    """
     request, change = entry.request, entry.request.change
     return {
         "id": request.id,
@@ -77,14 +80,24 @@ def approval_json(entry: PendingApproval) -> dict[str, Any]:
         "target": request.target,
         "reason": request.reason,
         "rule": request.rule,
-        "uri": None if change is None else change.path.path.as_uri(),
+        "uri": None if change is None else documents.uri(change.path.path),
         "diff": None if change is None else change.diff(),
         "hunks": [
-            {"before": [hunk.before.start, hunk.before.stop], "after": [hunk.after.start, hunk.after.stop]}
-            for hunk in entry.hunks
+            {name: [lines.start, lines.stop] for name, lines in _ranges(hunk).items()} for hunk in entry.hunks
         ],
         "decided": {str(number): taken for number, taken in entry.decided.items()},
     }
+
+
+def _ranges(hunk: Hunk) -> dict[str, range]:
+    return {"before": hunk.before, "after": hunk.after, "replaced": hunk.replaced}
+
+
+def approval_request(entry: PendingApproval, documents: EditorDocuments) -> dict[str, Any]:
+    """The parameters of ``agent/requestApproval``: with the texts, for a client that shows the change itself."""
+    change = entry.request.change
+    texts = (None, None) if change is None else (change.before, change.after)
+    return {**approval_json(entry, documents), "before": texts[0], "after": texts[1]}
 
 
 class PartParams(_Wire):

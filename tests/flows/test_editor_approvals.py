@@ -116,9 +116,9 @@ async def test_parts_of_a_change_are_taken_one_by_one_and_the_model_hears_which(
         await client.answer(prompt)
 
     assert undecided[0]["hunks"] == [
-        {"before": [0, 5], "after": [0, 5]},
-        {"before": [12, 18], "after": [12, 19]},
-        {"before": [25, 30], "after": [26, 30]},
+        {"before": [0, 5], "after": [0, 5], "replaced": [1, 2]},
+        {"before": [12, 18], "after": [12, 19], "replaced": [15, 15]},
+        {"before": [25, 30], "after": [26, 30], "replaced": [28, 29]},
     ]
     assert undecided[0]["decided"] == {"0": True, "1": False}
     assert text.read_text() == LINES.replace("line 2\n", "second\n").replace("line 29\n", "")
