@@ -27,6 +27,7 @@ const QUIET: Json = {
   "chat.commandCenter.enabled": false,
   "git.openRepositoryInParentFolders": "never",
   "extensions.ignoreRecommendations": true,
+  "remote.autoForwardPorts": false,
   "telemetry.telemetryLevel": "off",
 };
 

@@ -14,7 +14,9 @@ function processes(): Process[] {
     if (!/^\d+$/.test(name)) continue;
     try {
       // "pid (name) state parent …", where the name may hold anything
-      const [state, parent] = readFileSync(`/proc/${name}/stat`, "utf8").split(/^.*\) /s)[1]!.split(" ");
+      const [state, parent] = readFileSync(`/proc/${name}/stat`, "utf8")
+        .split(/^.*\) /s)[1]!
+        .split(" ");
       if (state === "Z") continue;
       const command = readFileSync(`/proc/${name}/cmdline`, "utf8").replaceAll("\0", " ").trim();
       found.push({ pid: Number(name), parent: Number(parent), command });
@@ -29,7 +31,7 @@ function processes(): Process[] {
 export function descendants(pid: number): Process[] {
   const all = processes();
   const family = new Set([pid]);
-  for (let before = 0; before !== family.size; ) {
+  for (let before = 0; before !== family.size;) {
     before = family.size;
     for (const process of all) if (family.has(process.parent)) family.add(process.pid);
   }

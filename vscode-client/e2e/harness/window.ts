@@ -3,6 +3,7 @@
 
 import { mkdirSync } from "node:fs";
 import path from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 
 import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
 
@@ -10,6 +11,8 @@ import type { CodeServer } from "./code-server.ts";
 import { RUN } from "./places.ts";
 import { eventually, LIMIT, START_LIMIT } from "./wait.ts";
 
+/** Milliseconds from a question within which it cannot be allowed, and some more. */
+export const GUARD = 500;
 const SIZE = { width: 1280, height: 800 };
 
 export class Window {
@@ -34,7 +37,10 @@ export class Window {
     const agents = this.server.agents();
     if (!this.page.isClosed()) await this.leave();
     await this.context.close();
-    await eventually("the window's language server ends", () => !this.server.agents().some((pid) => agents.includes(pid)));
+    await eventually(
+      "the window's language server ends",
+      () => !this.server.agents().some((pid) => agents.includes(pid)),
+    );
   }
 
   /** Leave the workbench the way a closed tab does. */
@@ -57,6 +63,17 @@ export class Window {
 
   async press(keys: string): Promise<void> {
     await this.page.keyboard.press(keys);
+  }
+
+  /** Wait until the extension runs. */
+  async ready(): Promise<void> {
+    await this.page.locator('.statusbar-item[id="agent-lsp.agent-lsp.agentLsp.agent"]').waitFor({ timeout: START_LIMIT });
+  }
+
+  /** Run a prompt from the palette. */
+  async prompt(text: string): Promise<void> {
+    await this.command("Agent: Run Prompt…");
+    await this.answer("What shall the agent do?", text);
   }
 
   // The palette
@@ -159,9 +176,12 @@ export class Window {
     return this.page.locator(".notifications-toasts .notification-toast", { hasText: text });
   }
 
-  /** Press a button of a notification. */
+  /** Press a button of a notification; one that allows, after the time in which an answer counts as given by mistake. */
   async pressButton(notification: Locator, title: string): Promise<void> {
-    await notification.getByRole("button", { name: title, exact: true }).click();
+    const button = notification.getByRole("button", { name: title, exact: true });
+    await button.waitFor();
+    if (title.includes("Allow")) await pause(GUARD);
+    await button.click();
   }
 
   get dialog(): Locator {

@@ -1,0 +1,104 @@
+// One model server, one VS Code, one browser for all tests; a folder and a window for each.
+
+import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { after, before, test } from "node:test";
+
+import { type Browser, chromium } from "playwright-core";
+
+import { CodeServer, type Json } from "./code-server.ts";
+import { Model } from "./model.ts";
+import { CHROMIUM, PYTHON, RUN, VSIX } from "./places.ts";
+import { type Files, makeProject, Project } from "./project.ts";
+import { START_LIMIT } from "./wait.ts";
+import { Window } from "./window.ts";
+
+const CHROMIUM_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage"];
+CHROMIUM_FLAGS.push("--disable-background-networking", "--disable-component-update", "--disable-sync");
+
+export const launchBrowser = (): Promise<Browser> =>
+  chromium.launch({ executablePath: CHROMIUM, args: CHROMIUM_FLAGS, timeout: START_LIMIT });
+
+export const makeHome = (): string => mkdtempSync(path.join(tmpdir(), "agent-lsp-e2e-"));
+
+/** What the server is told by its environment about the model. */
+export const modelEnvironment = (model: Model): Record<string, string> => ({
+  OPENAI_BASE_URL: model.baseUrl,
+  OPENAI_API_KEY: "sk-planted",
+  AGENT_LSP_MODEL: "scripted",
+});
+
+/** The user of the tests: the server of this clone. */
+export const USER: Json = { "agentLsp.server.command": [path.join(path.dirname(PYTHON), "agent-lsp"), "serve"] };
+
+let home: string;
+let model: Model;
+let server: CodeServer;
+let browser: Browser;
+
+before(
+  async () => {
+    home = makeHome();
+    model = await Model.start();
+    server = await CodeServer.start({
+      home,
+      extensions: [VSIX],
+      settings: USER,
+      environment: modelEnvironment(model),
+    });
+    browser = await launchBrowser();
+  },
+  { timeout: 2 * START_LIMIT },
+);
+
+after(async () => {
+  await browser.close();
+  await server.stop();
+  model.stop();
+  rmSync(home, { recursive: true, force: true });
+});
+
+export interface Scenario {
+  readonly window: Window;
+  readonly project: Project;
+  readonly model: Model;
+  readonly server: CodeServer;
+}
+
+export interface Given {
+  readonly files?: Files;
+  /** The folder's name. */
+  readonly folder?: string;
+  /** The user's settings of VS Code, beside those of all tests. */
+  readonly settings?: Json;
+}
+
+/** A test with a folder and a window of its own. It also fails if the model was asked more or less than was scripted. */
+export function scenario(name: string, given: Given, body: (scenario: Scenario) => Promise<void>): void {
+  test(name, { timeout: 4 * START_LIMIT }, async () => {
+    await model.forget();
+    server.set({ ...USER, ...given.settings });
+    const project = makeProject(mkdtempSync(path.join(home, "test-")), given.folder ?? "work", given.files ?? {});
+    const window = await Window.open(browser, server, project.root);
+    try {
+      await window.ready();
+      await body({ window, project, model, server });
+      await model.consumed();
+    } catch (error) {
+      await keep(name, window, server);
+      throw error;
+    } finally {
+      await window.close();
+    }
+  });
+}
+
+/** Keep what helps to understand a failure. */
+export async function keep(name: string, window: Window, server: CodeServer): Promise<void> {
+  const folder = path.join(RUN, name.replaceAll(/[^\p{L}\p{N}]+/gu, "-"));
+  mkdirSync(folder, { recursive: true });
+  await window.page.screenshot({ path: path.join(folder, "window.png") }).catch(() => undefined);
+  cpSync(server.logs, path.join(folder, "logs"), { recursive: true });
+  console.error(`kept: ${folder}`);
+}
