@@ -1,19 +1,34 @@
-// Bundles the extension for the extension host, and the script of the agent view for its webview.
+// Bundles the extension for the extension host, its language client beside it (loaded with the first start of the
+// server), and the script of the agent view for its webview.
 import { context } from "esbuild";
 
 const watch = process.argv.includes("--watch");
-const common = { bundle: true, minify: !watch, sourcemap: watch, logLevel: "info", target: "es2022", outdir: "dist" };
+const common = {
+  bundle: true,
+  minify: !watch,
+  sourcemap: watch,
+  logLevel: "info",
+  outdir: "dist",
+  legalComments: "none",
+};
 
 const builds = await Promise.all([
   context({
     ...common,
-    entryPoints: ["src/extension.ts"],
+    entryPoints: ["src/extension.ts", "src/connection.ts"],
     platform: "node",
     target: "node20",
     format: "cjs",
-    external: ["vscode"],
+    external: ["vscode", "./connection"],
+    supported: { "dynamic-import": false }, // a plain require, which loads the file beside
     mainFields: ["module", "main"],
-    metafile: true,
+  }),
+  context({
+    ...common,
+    entryPoints: { view: "src/webview/main.ts" },
+    platform: "browser",
+    target: "es2022",
+    format: "iife",
   }),
 ]);
 for (const build of builds) {

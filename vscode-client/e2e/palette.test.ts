@@ -17,34 +17,38 @@ scenario("a prompt runs, its edit is allowed in the notification, the file is ch
   await it.window.pressButton(question, "Allow");
 
   await it.project.becomes("doubling.py", RIGHT);
-  await it.window.toast("Fixed: it doubles now.").waitFor();
+  await it.window.running(false);
   const [first] = await it.model.requests();
   assert.equal(first?.messages.at(-1)?.content, "Mend the bug");
 });
 
-scenario("a refused edit changes nothing, and the model hears of it", { files: { "doubling.py": RIGHT } }, async (it) => {
-  await it.model.calls(SPOIL);
-  await it.model.text("Not done.");
+scenario(
+  "a refused edit changes nothing, and the model hears of it",
+  { files: { "doubling.py": RIGHT } },
+  async (it) => {
+    await it.model.calls(SPOIL);
+    await it.model.text("Not done.");
 
-  await it.window.prompt("Spoil it");
-  await it.window.pressButton(it.window.toast("Allow edit_file: doubling.py?"), "Deny");
+    await it.window.prompt("Spoil it");
+    await it.window.pressButton(it.window.toast("Allow edit_file: doubling.py?"), "Deny");
 
-  const requests = await eventually("the model hears of the refusal", async () => {
-    const all = await it.model.requests();
-    return all.length === 2 && all;
-  });
-  assert.match(requests[1]!.messages.at(-1)!.content!, /^Error \[permission_denied\]/);
-  assert.equal(it.project.read("doubling.py"), RIGHT);
-});
+    const requests = await eventually("the model hears of the refusal", async () => {
+      const all = await it.model.requests();
+      return all.length === 2 && all;
+    });
+    assert.match(requests[1]!.messages.at(-1)!.content!, /^Error \[permission_denied\]/);
+    assert.equal(it.project.read("doubling.py"), RIGHT);
+  },
+);
 
 scenario("a running prompt is cancelled from the palette", {}, async (it) => {
   await it.model.text("This takes a while", "hang");
 
   await it.window.prompt("Take your time");
-  await it.window.status("Agent: running").waitFor();
+  await it.window.running(true);
   await eventually("the model was asked", async () => (await it.model.requests()).length === 1);
   await it.window.command("Agent: Cancel");
 
   await eventually("the model's answer is left", () => it.model.left());
-  await it.window.status("Agent: running").waitFor({ state: "detached" });
+  await it.window.running(false);
 });

@@ -11,16 +11,20 @@ import {
   type Middleware,
 } from "vscode-languageclient/node";
 
-import type {
-  ApprovalAnswer,
-  ApprovalRequest,
-  DiagnosticsParams,
-  DocumentDiagnostics,
-  EventParams,
-  ReadDocumentParams,
-  ReadDocumentResult,
-  WriteDocumentParams,
-  WriteDocumentResult,
+import { eventParams, type EventParams } from "./events";
+import {
+  approvalRequest,
+  diagnosticsParams,
+  readDocumentParams,
+  writeDocumentParams,
+  type ApprovalAnswer,
+  type ApprovalRequest,
+  type DiagnosticsParams,
+  type DiagnosticsResult,
+  type ReadDocumentParams,
+  type ReadDocumentResult,
+  type WriteDocumentParams,
+  type WriteDocumentResult,
 } from "./protocol";
 
 /** How the server's process is started. */
@@ -35,9 +39,9 @@ export interface Launch {
 export interface Handlers {
   event(params: EventParams): void;
   requestApproval(request: ApprovalRequest, token: CancellationToken): Promise<ApprovalAnswer | null>;
-  readDocument(params: ReadDocumentParams): ReadDocumentResult | null;
+  readDocument(params: ReadDocumentParams): ReadDocumentResult;
   writeDocument(params: WriteDocumentParams): Promise<WriteDocumentResult>;
-  diagnostics(params: DiagnosticsParams): readonly DocumentDiagnostics[];
+  diagnostics(params: DiagnosticsParams): DiagnosticsResult;
   /** The editor's layer of settings (S2). */
   settings(): Readonly<Record<string, unknown>>;
   /** A command of the server, chosen from a code action; undefined leaves it to the server. */
@@ -83,13 +87,13 @@ export async function connect(
       middleware: middleware(handlers),
     },
   );
-  client.onNotification("agent/event", (params: EventParams) => handlers.event(params));
-  client.onRequest("agent/requestApproval", (params: ApprovalRequest, token: CancellationToken) =>
-    handlers.requestApproval(params, token),
+  client.onNotification("agent/event", (params: unknown) => handlers.event(eventParams(params)));
+  client.onRequest("agent/requestApproval", (params: unknown, token: CancellationToken) =>
+    handlers.requestApproval(approvalRequest(params), token),
   );
-  client.onRequest("agent/readDocument", (params: ReadDocumentParams) => handlers.readDocument(params));
-  client.onRequest("agent/writeDocument", (params: WriteDocumentParams) => handlers.writeDocument(params));
-  client.onRequest("agent/diagnostics", (params: DiagnosticsParams) => handlers.diagnostics(params));
+  client.onRequest("agent/readDocument", (params: unknown) => handlers.readDocument(readDocumentParams(params)));
+  client.onRequest("agent/writeDocument", (params: unknown) => handlers.writeDocument(writeDocumentParams(params)));
+  client.onRequest("agent/diagnostics", (params: unknown) => handlers.diagnostics(diagnosticsParams(params)));
   await client.start();
   let stopping = false;
   client.onDidChangeState((change) => {

@@ -13,7 +13,7 @@ import {
 import type {
   Diagnostic,
   DiagnosticsParams,
-  DocumentDiagnostics,
+  DiagnosticsResult,
   ReadDocumentParams,
   ReadDocumentResult,
   WriteDocumentParams,
@@ -23,7 +23,7 @@ import type {
 const OURS = "agent-lsp";
 
 /** `agent/readDocument`: an open document; null for one that is not open. */
-export function readDocument({ uri }: ReadDocumentParams): ReadDocumentResult | null {
+export function readDocument({ uri }: ReadDocumentParams): ReadDocumentResult {
   const document = find(uri);
   return document === undefined ? null : { text: document.getText(), version: document.version };
 }
@@ -51,7 +51,7 @@ export async function writeDocument(params: WriteDocumentParams): Promise<WriteD
 }
 
 /** `agent/diagnostics`: what others report, of one document or of all. */
-export function diagnostics({ uri }: DiagnosticsParams): readonly DocumentDiagnostics[] {
+export function diagnostics({ uri }: DiagnosticsParams): DiagnosticsResult {
   const all =
     uri === undefined
       ? languages.getDiagnostics()
@@ -78,6 +78,6 @@ function wire({ range, severity, source, code, message }: EditorDiagnostic): Dia
     severity: severity + 1, // the protocol counts from 1
     message,
     ...(source === undefined ? {} : { source }),
-    ...(plainCode === undefined ? {} : { code: plainCode }),
+    ...(plainCode === undefined ? {} : { code: String(plainCode) }),
   };
 }

@@ -16,7 +16,7 @@ export class ApprovalNotifications implements Disposable {
 
   constructor(
     private readonly approvals: Approvals,
-    private readonly show: (id: string) => Promise<void>,
+    private readonly show: (id: string) => Promise<unknown>,
     private readonly now: () => number = Date.now,
   ) {
     this.subscription = approvals.onDidChange(() => this.update());

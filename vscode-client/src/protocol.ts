@@ -1,295 +1,197 @@
-/** What goes over the wire beside standard LSP (S4); `tests/golden` holds an example of each message. */
+/** The messages beside standard LSP (S4), as shapes and the types of them. `tests/golden` holds an example of each. */
 
-export interface Position {
-  readonly line: number;
-  readonly character: number;
-}
-
-export interface Range {
-  readonly start: Position;
-  readonly end: Position;
-}
-
-/** A document, or a range of it, that a prompt is about. */
-export interface ContextItem {
-  readonly uri: string;
-  readonly range?: Range;
-}
-
-/** The argument of `agent.run` and the parameters of `agent/prompt`. */
-export interface PromptParams {
-  readonly prompt: string;
-  readonly context?: readonly ContextItem[];
-  readonly sessionId?: string;
-  readonly mode?: Mode;
-}
+import { boolean, list, map, nullable, number, object, oneOf, pair, string, type Shaped } from "./shape";
 
 export const MODES = ["default", "accept_edits", "plan", "dont_ask", "bypass"] as const;
 export type Mode = (typeof MODES)[number];
 
-export interface PromptResult {
-  readonly sessionId: string;
-  readonly turnId: string;
-  readonly text: string;
-  readonly stopReason: StopReason;
-  readonly usage: { readonly inputTokens: number; readonly outputTokens: number };
-  readonly changes: readonly string[];
-  readonly validation: ValidationReport | null;
-}
+const position = object({ line: number, character: number });
+const range = object({ start: position, end: position });
+export type Range = Shaped<typeof range>;
 
-export type StopReason =
-  "completed" | "stopped_by_hook" | "rejected" | "validation_failed" | "limit" | "cancelled" | "failed";
+/** A document, or a range of it, that a prompt is about. */
+const contextItem = object({ uri: string }, { range });
+export type ContextItem = Shaped<typeof contextItem>;
 
-/** A part of a change: lines from 0, the end excluded, in the old and the new text. */
-export interface Hunk {
-  readonly before: readonly [number, number];
-  readonly after: readonly [number, number];
-}
+/** The argument of `agent.run` and the parameters of `agent/prompt`. */
+export const promptParams = object(
+  { prompt: string },
+  { context: list(contextItem), sessionId: string, mode: oneOf(MODES), workDoneToken: string },
+);
+export type PromptParams = Shaped<typeof promptParams>;
 
-/** The parameters of `agent/requestApproval`, and an entry of `agent.approvals.list`. */
-export interface ApprovalRequest {
-  readonly id: string;
-  readonly tool: string;
-  readonly target: string;
-  readonly reason: string;
-  readonly rule: string | null;
-  readonly uri: string | null;
-  readonly diff: string | null;
-  readonly hunks: readonly Hunk[];
-  readonly decided: Readonly<Record<string, boolean>>;
-}
+export const stopReason = oneOf([
+  "completed",
+  "stopped_by_hook",
+  "rejected",
+  "validation_failed",
+  "limit",
+  "cancelled",
+  "failed",
+]);
+export type StopReason = Shaped<typeof stopReason>;
 
-export type Scope = "once" | "session" | "always";
+const finding = object({
+  path: string,
+  line: number,
+  column: number,
+  message: string,
+  code: string,
+  tool: string,
+  severity: string,
+  already_failing: boolean,
+});
+export type Finding = Shaped<typeof finding>;
 
-/** The answer to `agent/requestApproval`, and with an id the argument of `agent.approvals.answer`. */
-export interface ApprovalAnswer {
-  readonly decision: "allow" | "deny";
-  readonly scope?: Scope;
-  readonly feedback?: string;
-  readonly hunks?: readonly number[];
-}
+export const validationReport = object({
+  status: oneOf(["green", "red", "refused", "none"]),
+  failing: list(string),
+  already_failing: list(string),
+  findings: list(finding),
+  notes: list(string),
+});
+export type ValidationReport = Shaped<typeof validationReport>;
 
-export interface Usage {
-  readonly input_tokens: number;
-  readonly output_tokens: number;
-}
+export const promptResult = object({
+  sessionId: string,
+  turnId: string,
+  text: string,
+  stopReason,
+  usage: object({ inputTokens: number, outputTokens: number }),
+  changes: list(string),
+  validation: nullable(validationReport),
+});
+export type PromptResult = Shaped<typeof promptResult>;
 
-export interface Finding {
-  readonly path: string;
-  readonly line: number;
-  readonly column: number;
-  readonly message: string;
-  readonly code: string;
-  readonly tool: string;
-  readonly severity: string;
-  readonly already_failing: boolean;
-}
+/** A part of a change, as ranges of lines from 0, the end excluded; `replaced` are the old lines that do not stay. */
+const hunk = object({ before: pair(number), after: pair(number), replaced: pair(number) });
+export type Hunk = Shaped<typeof hunk>;
 
-export interface ValidationReport {
-  readonly status: "green" | "red" | "refused" | "none";
-  readonly failing: readonly string[];
-  readonly already_failing: readonly string[];
-  readonly findings: readonly Finding[];
-  readonly notes: readonly string[];
-}
+/** The parameters of `agent/requestApproval`. `before` is null for a new file, both texts where no file changes. */
+export const approvalRequest = object({
+  id: string,
+  tool: string,
+  target: string,
+  reason: string,
+  rule: nullable(string),
+  uri: nullable(string),
+  diff: nullable(string),
+  hunks: list(hunk),
+  decided: map(boolean),
+  before: nullable(string),
+  after: nullable(string),
+});
+export type ApprovalRequest = Shaped<typeof approvalRequest>;
 
-export interface ToolResult {
-  readonly content: string;
-  readonly is_error: boolean;
-}
+/** The answer to `agent/requestApproval`, or null for none; with an id, the argument of `agent.approvals.answer`. */
+export const approvalAnswer = object(
+  { decision: oneOf(["allow", "deny"]) },
+  { scope: oneOf(["once", "session", "always"]), feedback: string, hunks: list(number) },
+);
+export type ApprovalAnswer = Shaped<typeof approvalAnswer>;
 
-/** The closed union of `agent_lsp/agent/events.py`. */
-export type AgentEvent =
-  | { readonly type: "turn_started"; readonly prompt: string }
-  | { readonly type: "text_delta"; readonly text: string }
-  | { readonly type: "reasoning_delta"; readonly text: string }
-  | { readonly type: "model_retry"; readonly attempt: number; readonly delay: number; readonly reason: string }
-  | {
-      readonly type: "assistant_replied";
-      readonly content: string;
-      readonly tool_calls: readonly string[];
-      readonly usage: Usage;
-    }
-  | {
-      readonly type: "hook_reached";
-      readonly event: string;
-      readonly tool: string | null;
-      readonly outcome: "ok" | "error" | null;
-    }
-  | {
-      readonly type: "hook_acted";
-      readonly phase: string;
-      readonly tool: string | null;
-      readonly call_id: string | null;
-      readonly action: string;
-      readonly fired_by: string;
-      readonly reason: string;
-      readonly paths: readonly string[];
-    }
-  | {
-      readonly type: "hook_failed";
-      readonly phase: string;
-      readonly tool: string;
-      readonly call_id: string;
-      readonly error: string;
-      readonly handler_ran: boolean;
-    }
-  | {
-      readonly type: "configured_hook_ran";
-      readonly name: string;
-      readonly event: string;
-      readonly subject: string;
-      readonly decision: string;
-      readonly reason: string;
-      readonly duration: number;
-      readonly exit_code: number | null;
-      readonly message: string;
-    }
-  | {
-      readonly type: "permission_decided";
-      readonly tool: string;
-      readonly call_id: string;
-      readonly behavior: string;
-      readonly source: string;
-      readonly reason: string;
-    }
-  | { readonly type: "approval_requested"; readonly id: string; readonly tool: string; readonly target: string }
-  | {
-      readonly type: "approval_resolved";
-      readonly id: string;
-      readonly allowed: boolean;
-      readonly scope: string;
-      readonly feedback: string;
-    }
-  | {
-      readonly type: "tool_started";
-      readonly tool: string;
-      readonly call_id: string;
-      readonly arguments: Readonly<Record<string, unknown>>;
-    }
-  | { readonly type: "tool_output"; readonly call_id: string; readonly text: string }
-  | { readonly type: "file_changed"; readonly call_id: string; readonly path: string }
-  | { readonly type: "command_ran"; readonly call_id: string }
-  | {
-      readonly type: "tool_finished";
-      readonly tool: string;
-      readonly call_id: string;
-      readonly result: ToolResult;
-      readonly phase: string;
-      readonly handler_ran: boolean;
-    }
-  | {
-      readonly type: "validation_started";
-      readonly attempt: number;
-      readonly limit: number;
-      readonly validators: readonly string[];
-    }
-  | { readonly type: "validator_started"; readonly name: string; readonly command: string; readonly directory: string }
-  | {
-      readonly type: "validator_finished";
-      readonly name: string;
-      readonly status: string;
-      readonly duration: number;
-      readonly output: string;
-      readonly log: string | null;
-    }
-  | {
-      readonly type: "validation_finished";
-      readonly attempt: number;
-      readonly limit: number;
-      readonly report: ValidationReport;
-    }
-  | {
-      readonly type: "turn_finished";
-      readonly stop_reason: StopReason;
-      readonly text: string;
-      readonly changes: readonly string[];
-      readonly usage: Usage;
-      readonly error: string | null;
-      readonly validation: ValidationReport | null;
-    }
-  | { readonly type: "subagent_event"; readonly agent: string; readonly call_id: string; readonly event: AgentEvent }
-  | {
-      readonly type: "subagent_finished";
-      readonly agent: string;
-      readonly call_id: string;
-      readonly text: string;
-      readonly is_error: boolean;
-      readonly usage: Usage;
-    };
+export const readDocumentParams = object({ uri: string });
+export type ReadDocumentParams = Shaped<typeof readDocumentParams>;
 
-/** The parameters of the notification `agent/event`. */
-export interface EventParams {
-  readonly sessionId: string;
-  readonly turnId: string | null;
-  readonly seq: number;
-  readonly event: AgentEvent;
-}
+export const readDocumentResult = nullable(object({ text: string, version: number }));
+export type ReadDocumentResult = Shaped<typeof readDocumentResult>;
 
-export interface TextEdit {
-  readonly range: Range;
-  readonly newText: string;
-}
+export const writeDocumentParams = object({
+  uri: string,
+  version: number,
+  edits: list(object({ range, newText: string })),
+  save: boolean,
+});
+export type WriteDocumentParams = Shaped<typeof writeDocumentParams>;
 
-export interface ReadDocumentParams {
-  readonly uri: string;
-}
+/** `saved` says whether the file on disk has the text now. */
+export const writeDocumentResult = object({ applied: boolean }, { saved: boolean, reason: string });
+export type WriteDocumentResult = Shaped<typeof writeDocumentResult>;
 
-export interface ReadDocumentResult {
-  readonly text: string;
-  readonly version: number;
-}
+export const diagnosticsParams = object({}, { uri: string });
+export type DiagnosticsParams = Shaped<typeof diagnosticsParams>;
 
-export interface WriteDocumentParams {
-  readonly uri: string;
-  readonly version: number;
-  readonly edits: readonly TextEdit[];
-  readonly save: boolean;
-}
+const diagnostic = object({ range, message: string, severity: number }, { source: string, code: string });
+export type Diagnostic = Shaped<typeof diagnostic>;
 
-export interface WriteDocumentResult {
-  readonly applied: boolean;
-  /** Whether the file on disk has the text now. */
-  readonly saved?: boolean;
-  readonly reason?: string;
-}
+/** What the editor knows to be wrong with each document. */
+export const diagnosticsResult = list(
+  object({ uri: string, version: nullable(number), diagnostics: list(diagnostic) }),
+);
+export type DiagnosticsResult = Shaped<typeof diagnosticsResult>;
 
-export interface DiagnosticsParams {
-  readonly uri?: string;
-}
+/** The result of `agent.status`. */
+export const statusResult = object({
+  root: string,
+  mode: nullable(oneOf(MODES)),
+  pendingApprovals: number,
+  validation: oneOf(["idle", "running", "green", "red", "refused", "stale"]),
+  problems: list(string),
+});
+export type StatusResult = Shaped<typeof statusResult>;
 
-export interface StatusResult {
-  readonly root: string;
-  readonly folders: readonly string[];
-  readonly mode: Mode | null;
-  readonly sessions: readonly {
-    readonly sessionId: string;
-    readonly turnId: string | null;
-    readonly running: boolean;
-    readonly model: string;
-    readonly messages: number;
-  }[];
-  readonly pendingApprovals: number;
-  readonly validation: "idle" | "running" | "green" | "red" | "refused" | "stale";
-  readonly problems: readonly string[];
-}
+export const modeResult = object({ mode: oneOf(MODES) });
 
-export interface TrustResult {
-  readonly items: readonly { readonly text: string; readonly place: string; readonly trusted: boolean }[];
-  readonly trusted: boolean;
-}
+/** The result of `agent.trust`: what the workspace would execute or widen. */
+export const trustResult = object({
+  items: list(object({ text: string, place: string, trusted: boolean })),
+  trusted: boolean,
+});
+export type TrustResult = Shaped<typeof trustResult>;
 
-export interface Diagnostic {
-  readonly range: Range;
-  readonly severity: number;
-  readonly source?: string;
-  readonly code?: string | number;
-  readonly message: string;
-}
+/** The result of `agent.hooks`. */
+export const hooksResult = object({
+  hooks: list(
+    object({
+      event: string,
+      name: string,
+      source: string,
+      line: number,
+      column: number,
+      type: string,
+      text: string,
+      blocking: boolean,
+      trusted: boolean,
+      lastMismatch: nullable(string),
+    }),
+  ),
+  problems: list(string),
+  runs: list(
+    object({
+      event: string,
+      name: string,
+      subject: string,
+      decision: string,
+      reason: string,
+      started: number,
+      duration: number,
+    }),
+  ),
+});
+export type HooksResult = Shaped<typeof hooksResult>;
 
-/** What the editor knows to be wrong with one document. */
-export interface DocumentDiagnostics {
-  readonly uri: string;
-  readonly version: number | null;
-  readonly diagnostics: readonly Diagnostic[];
-}
+/** An entry of `agent.session.list`; times are seconds since the epoch. */
+export const sessionEntry = object({
+  sessionId: string,
+  title: string,
+  updated: nullable(number),
+  turns: number,
+  open: boolean,
+  running: boolean,
+  current: boolean,
+  elsewhere: boolean,
+});
+export type SessionEntry = Shaped<typeof sessionEntry>;
+
+export const resumeResult = object({ sessionId: string, title: string, interrupted: boolean });
+
+export const transcriptResult = object({ sessionId: string, markdown: string });
+
+/** The result of `agent.undo`. */
+export const undoResult = object({
+  sessionId: string,
+  restored: list(object({ path: string, uri: string, what: string, unsaved: boolean })),
+  refused: list(object({ path: string, uri: string, reason: string, diff: nullable(string) })),
+  notCovered: list(string),
+});
+export type UndoResult = Shaped<typeof undoResult>;

@@ -57,12 +57,6 @@ export class Server implements Disposable {
     return (await this.start()).request<Result>(method, params, token);
   }
 
-  /** Execute one of the server's commands. */
-  command<Result>(name: string, argument?: unknown): Promise<Result> {
-    const args = argument === undefined ? [] : [argument];
-    return this.request("workspace/executeCommand", { command: name, arguments: args });
-  }
-
   /** Tell a running server that settings changed. */
   async settingsChanged(): Promise<void> {
     await this.connection?.settingsChanged();

@@ -1,7 +1,7 @@
 // A real VS Code: one code-server process with a user of its own.
 
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 
 import { CODE_SERVER } from "./places.ts";
@@ -42,7 +42,6 @@ export class CodeServer {
     const environment = userEnvironment(options);
     const shared = ["--config", path.join(options.home, "empty.yaml"), "--user-data-dir", dataOf(options.home)];
     shared.push("--extensions-dir", path.join(options.home, "extensions"));
-    mkdirSync(path.join(dataOf(options.home), "User"), { recursive: true });
     writeFileSync(path.join(options.home, "empty.yaml"), "");
     writeSettings(options.home, options.settings ?? {});
     for (const extension of options.extensions) {
@@ -59,6 +58,7 @@ export class CodeServer {
       stdio: ["ignore", "pipe", "pipe"],
       detached: true, // a group of its own, which ends as a whole
     });
+    process.once("exit", () => end(child)); // whatever ends the tests
     let output = "";
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding("utf8").on("data", (text: string) => (output += text));
@@ -95,27 +95,32 @@ export class CodeServer {
     return this.process.pid!;
   }
 
-  /** What is worth keeping of a failure. */
-  get logs(): string {
-    return path.join(dataOf(this.home), "logs");
-  }
-
   async stop(): Promise<void> {
     const family = [this.pid, ...descendants(this.pid).map(({ pid }) => pid)];
-    process.kill(-this.pid, "SIGTERM");
+    end(this.process);
     await eventually("everything that code-server started ends", () => !family.some(isAlive)).catch(() => {
       for (const pid of family.filter(isAlive)) process.kill(pid, "SIGKILL");
     });
   }
 }
 
+function end(child: ChildProcess): void {
+  if (child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, "SIGTERM");
+}
+
 const dataOf = (home: string): string => path.join(home, "code");
 
+/** The window's machine is the server's: what belongs to the machine is read from there, the rest from the user's. */
 function writeSettings(home: string, settings: Json): void {
-  writeFileSync(
-    path.join(dataOf(home), "User", "settings.json"),
-    JSON.stringify({ ...QUIET, ...settings }, undefined, 2),
-  );
+  const entries = Object.entries({ ...QUIET, ...settings });
+  const ofMachine = ([name]: [string, unknown]): boolean => name.startsWith("agentLsp.server.");
+  write("User", Object.fromEntries(entries.filter((entry) => !ofMachine(entry))));
+  write("Machine", Object.fromEntries(entries.filter(ofMachine)));
+
+  function write(layer: string, values: Json): void {
+    mkdirSync(path.join(dataOf(home), layer), { recursive: true });
+    writeFileSync(path.join(dataOf(home), layer, "settings.json"), JSON.stringify(values, undefined, 2));
+  }
 }
 
 /** The environment of a user who has nothing: no settings, no caches, no key but what is given. */
@@ -128,8 +133,4 @@ function userEnvironment({ home, environment }: Options): NodeJS.ProcessEnv {
     VSCODE_CLI: "1", // or it asks the shell of the user for an environment
     ...environment,
   };
-}
-
-export function readText(file: string): string {
-  return readFileSync(file, "utf8");
 }

@@ -1,17 +1,17 @@
 // One model server, one VS Code, one browser for all tests; a folder and a window for each.
 
-import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 
 import { type Browser, chromium } from "playwright-core";
 
 import { CodeServer, type Json } from "./code-server.ts";
 import { Model } from "./model.ts";
 import { CHROMIUM, PYTHON, RUN, VSIX } from "./places.ts";
-import { type Files, makeProject, Project } from "./project.ts";
-import { START_LIMIT } from "./wait.ts";
+import { type Files, makeProject, type Project } from "./project.ts";
+import { eventually, START_LIMIT } from "./wait.ts";
 import { Window } from "./window.ts";
 
 const CHROMIUM_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage"];
@@ -29,28 +29,22 @@ export const modelEnvironment = (model: Model): Record<string, string> => ({
   AGENT_LSP_MODEL: "scripted",
 });
 
-/** The user of the tests: the server of this clone. */
-export const USER: Json = { "agentLsp.server.command": [path.join(path.dirname(PYTHON), "agent-lsp"), "serve"] };
+const SERVER_LOG = path.join(RUN, "server.log");
 
-let home: string;
-let model: Model;
-let server: CodeServer;
-let browser: Browser;
+/** The user of the tests: the server of this clone, with a log for failures. */
+export const USER: Json = {
+  "agentLsp.server.command": [path.join(path.dirname(PYTHON), "agent-lsp"), "serve", "--log-file", SERVER_LOG],
+};
 
-before(
-  async () => {
-    home = makeHome();
-    model = await Model.start();
-    server = await CodeServer.start({
-      home,
-      extensions: [VSIX],
-      settings: USER,
-      environment: modelEnvironment(model),
-    });
-    browser = await launchBrowser();
-  },
-  { timeout: 2 * START_LIMIT },
-);
+const home = makeHome();
+const model = await Model.start();
+const server = await CodeServer.start({
+  home,
+  extensions: [VSIX],
+  settings: USER,
+  environment: modelEnvironment(model),
+});
+export const browser = await launchBrowser();
 
 after(async () => {
   await browser.close();
@@ -76,7 +70,7 @@ export interface Given {
 
 /** A test with a folder and a window of its own. It also fails if the model was asked more or less than was scripted. */
 export function scenario(name: string, given: Given, body: (scenario: Scenario) => Promise<void>): void {
-  test(name, { timeout: 4 * START_LIMIT }, async () => {
+  void test(name, { timeout: 4 * START_LIMIT }, async () => {
     await model.forget();
     server.set({ ...USER, ...given.settings });
     const project = makeProject(mkdtempSync(path.join(home, "test-")), given.folder ?? "work", given.files ?? {});
@@ -84,9 +78,9 @@ export function scenario(name: string, given: Given, body: (scenario: Scenario) 
     try {
       await window.ready();
       await body({ window, project, model, server });
-      await model.consumed();
+      await eventually("the model is asked as often as was scripted", () => model.consumed().then(() => true));
     } catch (error) {
-      await keep(name, window, server);
+      await keep(name, window);
       throw error;
     } finally {
       await window.close();
@@ -95,10 +89,14 @@ export function scenario(name: string, given: Given, body: (scenario: Scenario) 
 }
 
 /** Keep what helps to understand a failure. */
-export async function keep(name: string, window: Window, server: CodeServer): Promise<void> {
-  const folder = path.join(RUN, name.replaceAll(/[^\p{L}\p{N}]+/gu, "-"));
-  mkdirSync(folder, { recursive: true });
-  await window.page.screenshot({ path: path.join(folder, "window.png") }).catch(() => undefined);
-  cpSync(server.logs, path.join(folder, "logs"), { recursive: true });
-  console.error(`kept: ${folder}`);
+export async function keep(name: string, window: Window): Promise<void> {
+  await window.picture(name);
+  try {
+    await window.command("Agent: Show Log");
+    await window.page.locator(".output-view-container, .editor-instance[aria-label*=Output]").first().waitFor();
+    await window.picture(`${name}, log`);
+  } catch {
+    // the window is in no state to show it
+  }
+  console.error(`kept in ${RUN}`);
 }

@@ -67,7 +67,9 @@ export class Window {
 
   /** Wait until the extension runs. */
   async ready(): Promise<void> {
-    await this.page.locator('.statusbar-item[id="agent-lsp.agent-lsp.agentLsp.agent"]').waitFor({ timeout: START_LIMIT });
+    await this.page
+      .locator('.statusbar-item[id="agent-lsp.agent-lsp.agentLsp.agent"]')
+      .waitFor({ timeout: START_LIMIT });
   }
 
   /** Run a prompt from the palette. */
@@ -153,22 +155,39 @@ export class Window {
     await this.press("Control+End");
   }
 
+  /** Wait until an editor shows exactly this text. */
+  async shows(editor: Locator, text: string): Promise<void> {
+    await eventually(`an editor shows ${JSON.stringify(text)}`, async () => {
+      const now = await this.shown(editor);
+      if (now !== text) throw new Error(`it shows ${JSON.stringify(now)}`);
+      return true;
+    });
+  }
+
   /** What an editor shows, with plain spaces. */
   async shown(editor: Locator): Promise<string> {
     const lines = await editor.locator(".view-line").evaluateAll((found) =>
       found
-        .map((line) => ({ top: Number.parseFloat((line as HTMLElement).style.top), text: line.textContent ?? "" }))
+        .map((line) => ({ top: Number.parseFloat((line as HTMLElement).style.top), text: line.textContent }))
         .sort((one, other) => one.top - other.top)
         .map(({ text }) => text),
     );
-    return lines.join("\n").replaceAll(" ", " ");
+    return lines.join("\n").replaceAll("\u00a0", " ");
   }
 
   // What it says
 
-  /** The item of the status bar that holds a text. */
-  status(text: string | RegExp): Locator {
-    return this.page.locator(".statusbar-item", { hasText: text });
+  /** An item of ours in the status bar. */
+  item(name: "agent" | "approvals" | "mode" | "validation"): Locator {
+    return this.page.locator(`.statusbar-item[id="agent-lsp.agent-lsp.agentLsp.${name}"]`);
+  }
+
+  /** Wait until a turn runs, or none does. */
+  async running(runs: boolean): Promise<void> {
+    await eventually(runs ? "a turn runs" : "no turn runs", async () => {
+      const text = (await this.item("agent").textContent()) ?? "";
+      return text.includes("Agent: ") === runs;
+    });
   }
 
   /** A notification that holds a text. */
