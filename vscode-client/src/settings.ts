@@ -85,6 +85,6 @@ export function launchSettings(configuration: Pick<WorkspaceConfiguration, "get"
     interpreter: configuration.get<string>("server.interpreter", "").trim(),
     wheels: configuration.get<string>("server.wheels", "").trim(),
     logLevel: configuration.get<string>("server.logLevel", "info"),
-    keyVariable: configuration.get<string>("model.apiKeyEnv", "").trim() || "OPENAI_API_KEY",
+    keyVariable: configuration.get<string | null>("model.apiKeyEnv")?.trim() || "OPENAI_API_KEY",
   };
 }
