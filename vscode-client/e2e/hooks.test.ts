@@ -55,9 +55,9 @@ scenario("red validation goes back to the model as a reminder until it is green"
   await it.model.text("Now it is right.");
 
   await window.prompt("Mend the bug");
-  await window.pressButton(window.toast("Allow trust"), "Allow");
   await window.pressButton(window.toast("Allow edit_file: doubling.py?"), "Allow");
   await it.project.becomes("doubling.py", WRONG.replace("+ 2", "* 3"));
+  await window.pressButton(window.toast("Allow trust"), "Allow");
   await eventually("the model hears of the red test", async () => (await it.model.requests()).length === 3);
   await window.pressButton(window.toast("Allow edit_file: doubling.py?"), "Allow");
 
