@@ -17,16 +17,22 @@ if [ "$server_version" != "$client_version" ]; then
     exit 1
 fi
 
-rm -rf "$client/python"
-mkdir -p "$client/python" "$(dirname "$file")"
-if [ -n "${WHEELS:-}" ]; then
-    "$python" -m pip wheel --quiet --disable-pip-version-check --wheel-dir "$client/python" "$root" >&2
-else
-    "$python" -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir "$client/python" "$root" >&2
-fi
+# Put together in a folder of its own: what is not listed here is not in the .vsix.
+mkdir -p "$root/.cache/vsix"
+stage=$(mktemp -d "$root/.cache/vsix/stage.XXXXXX")
+trap 'rm -rf "$stage"' EXIT
 
+only=--no-deps
+[ -z "${WHEELS:-}" ] || only=
+"$python" -m pip wheel --quiet --disable-pip-version-check $only --wheel-dir "$stage/python" "$root" >&2
+(cd "$client" && npm run --silent build >&2)
 cd "$client"
-npm run --silent build >&2
-[ -e LICENSE ] || { cp "$root/LICENSE" LICENSE && trap 'rm -f "$client/LICENSE"' EXIT; }
-e2e/node_modules/.bin/vsce package --no-dependencies --allow-missing-repository --out "$file" >&2
+cp -r package.json README.md dist media "$stage/"
+mkdir "$stage/schemas"
+cp schemas/*.json "$stage/schemas/"
+cp "$root/LICENSE" "$root/CHANGELOG.md" "$stage/"
+
+cd "$stage"
+"$client/e2e/node_modules/.bin/vsce" package --no-dependencies --allow-missing-repository --out "$stage/agent-lsp.vsix" >&2
+mv "$stage/agent-lsp.vsix" "$file"
 echo "$file"
