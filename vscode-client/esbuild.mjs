@@ -15,11 +15,11 @@ const common = {
 const builds = await Promise.all([
   context({
     ...common,
-    entryPoints: ["src/extension.ts", "src/connection.ts"],
+    entryPoints: ["src/extension.ts", "src/agentConnection.ts"],
     platform: "node",
     target: "node20",
     format: "cjs",
-    external: ["vscode", "./connection"],
+    external: ["vscode", "./agentConnection"],
     supported: { "dynamic-import": false }, // a plain require, which loads the file beside
     mainFields: ["module", "main"],
   }),

@@ -12,7 +12,7 @@ import {
   type LogOutputChannel,
 } from "vscode";
 
-import type { Launch } from "./connection";
+import type { Launch } from "./agentConnection";
 import { cleanEnvironment, findInterpreter, prepareEnvironment } from "./environment";
 import { run } from "./processes";
 import type { ApiKey } from "./secrets";

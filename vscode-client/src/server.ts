@@ -2,7 +2,7 @@
 
 import { EventEmitter, type CancellationToken, type Disposable, type LogOutputChannel } from "vscode";
 
-import type { Connection, Handlers, Launch } from "./connection";
+import type { Connection, Handlers, Launch } from "./agentConnection";
 
 export type ServerState =
   | { readonly kind: "stopped" }
@@ -28,7 +28,7 @@ export class Server implements Disposable {
     private readonly launch: () => Promise<Launch>,
     private readonly handlers: Handlers,
     private readonly log: LogOutputChannel,
-    private readonly connect: Connect = async (...args) => (await import("./connection")).connect(...args),
+    private readonly connect: Connect = async (...args) => (await import("./agentConnection")).connect(...args),
   ) {}
 
   get state(): ServerState {

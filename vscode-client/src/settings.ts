@@ -80,11 +80,12 @@ export interface LaunchSettings {
 }
 
 export function launchSettings(configuration: Pick<WorkspaceConfiguration, "get">): LaunchSettings {
+  const variable = configuration.get<string | null>("model.apiKeyEnv")?.trim() ?? "";
   return {
     command: configuration.get<readonly string[]>("server.command", []).filter((word) => word !== ""),
     interpreter: configuration.get<string>("server.interpreter", "").trim(),
     wheels: configuration.get<string>("server.wheels", "").trim(),
     logLevel: configuration.get<string>("server.logLevel", "info"),
-    keyVariable: configuration.get<string | null>("model.apiKeyEnv")?.trim() || "OPENAI_API_KEY",
+    keyVariable: variable === "" ? "OPENAI_API_KEY" : variable,
   };
 }
