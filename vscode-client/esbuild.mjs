@@ -1,5 +1,7 @@
 // Bundles the extension for the extension host, its language client beside it (loaded with the first start of the
 // server), and the script of the agent view for its webview.
+import { readFile } from "node:fs/promises";
+
 import { context } from "esbuild";
 
 const watch = process.argv.includes("--watch");
@@ -12,6 +14,18 @@ const common = {
   legalComments: "none",
 };
 
+/** TypeScript's helpers for imports stand in every file of the language client; in the bundle they stand once. */
+const sharedHelpers = {
+  name: "shared-helpers",
+  setup(build) {
+    const helpers = /^var __createBinding = [^]*?(?=^Object\.defineProperty\(exports, "__esModule")/m;
+    const shared = 'const { __createBinding, __exportStar, __importDefault, __importStar } = require("tslib");\n';
+    build.onLoad({ filter: /node_modules.vscode-.*\.js$/ }, async ({ path }) => ({
+      contents: (await readFile(path, "utf8")).replace(helpers, shared),
+    }));
+  },
+};
+
 const builds = await Promise.all([
   context({
     ...common,
@@ -22,6 +36,7 @@ const builds = await Promise.all([
     external: ["vscode", "./agentConnection"],
     supported: { "dynamic-import": false }, // a plain require, which loads the file beside
     mainFields: ["module", "main"],
+    plugins: [sharedHelpers],
   }),
   context({
     ...common,
