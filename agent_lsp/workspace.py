@@ -7,7 +7,7 @@ if it lies in a root after resolving (F23). Tools get resolved paths, never the 
 import enum
 import io
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -161,8 +161,11 @@ class Documents(Protocol):
         """
         ...
 
-    async def until_saved(self) -> tuple[str, ...]:
-        """Wait for the human to save what was written and is not saved; the names of what still is not."""
+    async def until_saved(self, paths: Collection[Path], waiting: Callable[[tuple[str, ...]], None]) -> tuple[str, ...]:
+        """Wait for the human to save those of the resolved paths that were written; the names of what still is not.
+
+        ``waiting`` is called with the names before there is a wait.
+        """
         ...
 
     async def problems(self, path: Path | None) -> tuple[FileProblems, ...]:
@@ -182,7 +185,7 @@ class NoDocuments:
     async def write(self, path: ResolvedPath, document: Document, text: str) -> Written:
         return Written.CANNOT
 
-    async def until_saved(self) -> tuple[str, ...]:
+    async def until_saved(self, paths: Collection[Path], waiting: Callable[[tuple[str, ...]], None]) -> tuple[str, ...]:
         return ()
 
     async def problems(self, path: Path | None) -> tuple[FileProblems, ...]:

@@ -176,6 +176,13 @@ class ToolFinished:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SaveAwaited:
+    """Validators read files on disk, so they wait until the human has saved these or goes on without."""
+
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ValidationStarted:
     """The agent has stopped and the project's validators run; ``attempt`` counts from 1 in one prompt."""
 
@@ -298,6 +305,7 @@ AgentEvent: TypeAlias = (
     | ToolFinished
     | SubagentEvent
     | SubagentFinished
+    | SaveAwaited
     | ValidationStarted
     | ValidatorStarted
     | ValidatorFinished

@@ -5,6 +5,7 @@ run is sent with it, or, to a client that resolves commands, when it is chosen.
 """
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -27,13 +28,14 @@ _ABOUT_SELECTION = "Explain the selected code, and name what is wrong or risky i
 def code_actions(
     server: AgentServer,
     params: types.CodeActionParams,
+    path: Path | None,
     *,
     waiting: Sequence["PendingApproval"],
     blocks: Sequence[Block],
 ) -> list[types.CodeAction]:
-    """The actions for a place, of the kinds that the client asks for. ``blocks`` are those of the document."""
+    """The actions for a place in a file, of the kinds that the client asks for. ``blocks`` are those of the file."""
     actions = [
-        *(_answers(server, params, waiting) if _wants(params, QUICK_FIX) else ()),
+        *(_answers(params, path, waiting) if _wants(params, QUICK_FIX) else ()),
         *(_about_blocks(params, blocks) if _wants(params, QUICK_FIX) else ()),
         *(_fixes(params) if _wants(params, QUICK_FIX) else ()),
         *(_questions(params) if _wants(params, REFACTOR) else ()),
@@ -86,14 +88,14 @@ def _action(
 
 
 def _answers(
-    server: AgentServer, params: types.CodeActionParams, waiting: Sequence["PendingApproval"]
+    params: types.CodeActionParams, path: Path | None, waiting: Sequence["PendingApproval"]
 ) -> Iterator[types.CodeAction]:
     """The answers to changes at this place, and, anywhere, to calls that belong to no existing file."""
     for entry in waiting:
         change = entry.request.change
         if change is None or change.before is None:
             yield from _answers_to(entry, ())
-        elif server.documents.uri(change.path.path) == params.text_document.uri:
+        elif change.path.path == path:
             here = [number for number in range(len(entry.hunks)) if _meet(part_range(entry, number), params.range)]
             if here:
                 yield from _answers_to(entry, here)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from lsprotocol import types
 
@@ -22,7 +23,7 @@ _MOST = 500  # lenses of one document
 
 def code_lenses(uri: str, text: str, findings: Sequence[types.Diagnostic]) -> list[types.CodeLens]:
     """The lenses of a document with this text, in the order of its lines."""
-    lenses = [*_above_tests(uri, text), *(_above(uri, finding) for finding in findings)]
+    lenses = [*islice(_above_tests(uri, text), _MOST), *(_above(uri, finding) for finding in findings)]
     return sorted(lenses, key=lambda lens: lens.range.start.line)[:_MOST]
 
 

@@ -127,7 +127,11 @@ class Commands:
 
     def dismiss_block(self, arguments: object) -> dict[str, bool]:
         """``agent.hooks.dismiss``: take away what a hook left at a file, or all of it."""
-        self._front.blocks.dismiss(optional_text(arguments, "uri"))
+        uri = optional_text(arguments, "uri")
+        if uri is None:
+            self._front.blocks.dismiss_all()
+        elif (path := self._server.documents.path(uri)) is not None:
+            self._front.blocks.dismiss(path)
         return {"dismissed": True}
 
     async def trust(self, arguments: object) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What needs a look, shown where it stands: approvals that wait, blocks, settings mistakes, findings of validators.
 
 Invariant: each owner's diagnostics are replaced as a whole, so that what was mended disappears, and owners do not wipe
-out one another's.
+out one another's. Files are told apart by their resolved paths; editors spell one file in several ways.
 """
 
 from collections import defaultdict
@@ -15,7 +15,7 @@ import anyio.to_thread
 import attrs
 from lsprotocol import types
 
-from agent_lsp.lsp.documents import code_units
+from agent_lsp.lsp.documents import code_units, real_path
 from agent_lsp.lsp.server import AgentServer
 from agent_lsp.workspace import Place
 
@@ -32,8 +32,8 @@ _OLD = "[before the last change] "
 _WATCHED = "**/.agent-lsp/settings*.json"
 
 
-Found: TypeAlias = dict[str, list[types.Diagnostic]]
-"""Diagnostics by the URI of their file."""
+Found: TypeAlias = dict[Path, list[types.Diagnostic]]
+"""Diagnostics by the resolved path of their file."""
 
 
 class DiagnosticBoard:
@@ -42,25 +42,40 @@ class DiagnosticBoard:
     def __init__(self, server: AgentServer) -> None:
         self._server = server
         self._found: dict[str, Found] = {}
+        self._spelled: dict[Path, str] = {}
+        """The URIs under which something is published."""
 
     def replace(self, owner: str, found: Found) -> None:
         """Show these in the place of the owner's earlier ones."""
         before = self._found.get(owner, {})
         self._found[owner] = found
-        for uri in before.keys() | found.keys():
-            if before.get(uri) != found.get(uri):
-                self._publish(uri)
+        for path in before.keys() | found.keys():
+            if before.get(path) != found.get(path):
+                self._publish(path)
 
     def of(self, owner: str) -> Found:
         return self._found.get(owner, {})
+
+    def opened(self, path: Path) -> None:
+        """A file was opened, perhaps under another URI than its diagnostics are shown at."""
+        if self._spelled.get(path, self._server.documents.uri(path)) != self._server.documents.uri(path):
+            self._publish(path)
 
     def clear(self) -> None:
         """Take everything away."""
         for owner in tuple(self._found):
             self.replace(owner, {})
 
-    def _publish(self, uri: str) -> None:
-        shown = [diagnostic for found in self._found.values() for diagnostic in found.get(uri, [])]
+    def _publish(self, path: Path) -> None:
+        shown = [diagnostic for found in self._found.values() for diagnostic in found.get(path, [])]
+        uri, before = self._server.documents.uri(path), self._spelled.pop(path, None)
+        if before is not None and before != uri:
+            self._send(before, [])
+        self._send(uri, shown)
+        if shown:
+            self._spelled[path] = uri
+
+    def _send(self, uri: str, shown: list[types.Diagnostic]) -> None:
         self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri=uri, diagnostics=shown))
 
 
@@ -105,7 +120,7 @@ class ValidationDiagnostics:
             line, column = max(finding.line - 1, 0), max(finding.column - 1, 0)
             end = types.Position(line, column + 1 if finding.column else _END_OF_LINE)
             known = " (already failing before the agent's changes)" if finding.already_failing else ""
-            found[(root / finding.path).as_uri()].append(
+            found[real_path(root / finding.path)].append(
                 types.Diagnostic(
                     range=types.Range(types.Position(line, column), end),
                     message=f"{': '.join(filter(None, (finding.code, finding.message)))}{known}",
@@ -116,23 +131,23 @@ class ValidationDiagnostics:
             )
         self._board.replace(VALIDATION, dict(found))
 
-    def has_fresh(self, uri: str) -> bool:
+    def has_fresh(self, path: Path) -> bool:
         """Whether a file has findings that are not marked as old."""
-        return bool(self._fresh(uri))
+        return bool(self._fresh(path))
 
-    def _fresh(self, uri: str) -> list[types.Diagnostic]:
-        return [each for each in self._board.of(VALIDATION).get(uri, []) if not each.message.startswith(_OLD)]
+    def _fresh(self, path: Path) -> list[types.Diagnostic]:
+        return [each for each in self._board.of(VALIDATION).get(path, []) if not each.message.startswith(_OLD)]
 
-    def age(self, uri: str) -> None:
+    def age(self, path: Path) -> None:
         """Mark a file's findings as older than its text."""
-        found, current = self._board.of(VALIDATION), self._fresh(uri)
+        found, current = self._board.of(VALIDATION), self._fresh(path)
         if not current:
             return
         aged = [
             attrs.evolve(each, message=f"{_OLD}{each.message}", severity=types.DiagnosticSeverity.Information)
             for each in current
         ]
-        self._board.replace(VALIDATION, {**found, uri: aged})
+        self._board.replace(VALIDATION, {**found, path: aged})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,21 +163,25 @@ class BlockDiagnostics:
 
     def __init__(self, board: DiagnosticBoard) -> None:
         self._board = board
-        self._blocks: dict[str, tuple[Block, ...]] = {}
+        self._blocks: dict[Path, tuple[Block, ...]] = {}
 
-    def at(self, uri: str) -> tuple[Block, ...]:
+    def at(self, path: Path | None) -> tuple[Block, ...]:
         """The blocks of a file."""
-        return self._blocks.get(uri, ())
+        return () if path is None else self._blocks.get(path, ())
 
-    def add(self, uri: str, block: Block) -> None:
+    def add(self, path: Path, block: Block) -> None:
         """Show one more."""
-        self._blocks[uri] = (*self.at(uri), block)
+        self._blocks[path] = (*self.at(path), block)
         self._show()
 
-    def dismiss(self, uri: str | None = None) -> None:
-        """Take those of a file away, or all."""
-        for gone in tuple(self._blocks) if uri is None else (uri,):
-            self._blocks.pop(gone, None)
+    def dismiss(self, path: Path) -> None:
+        """Take those of a file away."""
+        if self._blocks.pop(path, None) is not None:
+            self._show()
+
+    def dismiss_all(self) -> None:
+        """Take all away."""
+        self._blocks.clear()
         self._show()
 
     def _show(self) -> None:
@@ -171,13 +190,13 @@ class BlockDiagnostics:
         self._board.replace(
             BLOCK,
             {
-                uri: [
+                path: [
                     types.Diagnostic(
                         range=first_line, message=each.message, severity=warning, source=SOURCE, code=BLOCK
                     )
                     for each in blocks
                 ]
-                for uri, blocks in self._blocks.items()
+                for path, blocks in self._blocks.items()
             },
         )
 
@@ -185,8 +204,7 @@ class BlockDiagnostics:
 class ApprovalDiagnostics:
     """Each change that waits for an answer, on the lines that it would replace."""
 
-    def __init__(self, server: AgentServer, board: DiagnosticBoard) -> None:
-        self._server = server
+    def __init__(self, board: DiagnosticBoard) -> None:
         self._board = board
 
     def show(self, waiting: Sequence["PendingApproval"]) -> None:
@@ -197,7 +215,7 @@ class ApprovalDiagnostics:
             if change is None or change.before is None:  # there is no file to show it in
                 continue
             for number in range(min(len(entry.hunks), _MOST_PARTS)):
-                found[self._server.documents.uri(change.path.path)].append(_part(entry, number))
+                found[change.path.path].append(_part(entry, number))
         self._board.replace(APPROVAL, dict(found))
 
 
@@ -228,7 +246,7 @@ def is_settings_file(path: Path | None) -> bool:
 
 
 def _settings_problems(root: Path, editor: Sequence[Mapping[str, Any]], encoding: str) -> Found:
-    """All mistakes that stand in a file, by the file's URI, at the client's kind of position."""
+    """All mistakes that stand in a file, at the client's kind of position."""
     from agent_lsp.session.configured import workspace_settings
 
     found: Found = defaultdict(list)
@@ -238,7 +256,7 @@ def _settings_problems(root: Path, editor: Sequence[Mapping[str, Any]], encoding
             continue
         line = max(problem.place.line - 1, 0)
         column = code_units(_text_before(path, line, problem.place.column), encoding)
-        found[path.as_uri()].append(
+        found[real_path(path)].append(
             types.Diagnostic(
                 range=types.Range(types.Position(line, column), types.Position(line, _END_OF_LINE)),
                 message=f"{problem.key + ': ' if problem.key else ''}{problem.message}",

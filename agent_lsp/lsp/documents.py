@@ -106,9 +106,14 @@ class EditorDocuments:
         document = self._by_uri.get(uri)
         return None if document is None else document.text
 
-    def version(self, uri: str) -> int | None:
-        """The version of a document; None for one that is not open."""
+    def path(self, uri: str) -> Path | None:
+        """The path that a URI names, however it is spelled; None as for ``path_of``."""
         document = self._by_uri.get(uri)
+        return path_of(uri) if document is None else document.path
+
+    def version(self, path: Path) -> int | None:
+        """The version of a file's document; None for one that is not open."""
+        document = self._find(path)
         return None if document is None else document.version
 
     def is_unsaved(self, uri: str) -> bool:
@@ -213,9 +218,14 @@ def path_of(uri: str) -> Path | None:
     """The path of a ``file:`` URI, free of symbolic links; None for another scheme, another host, or no path at all."""
     name = file_name(uri)
     try:
-        return None if name is None else Path(os.path.realpath(name))
+        return None if name is None else real_path(name)
     except (OSError, ValueError):
         return None
+
+
+def real_path(name: str | Path) -> Path:
+    """A path free of symbolic links, as files are told apart by it."""
+    return Path(os.path.realpath(name))
 
 
 def file_name(uri: str, *, windows: bool = os.name == "nt") -> str | None:

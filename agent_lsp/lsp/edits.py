@@ -5,7 +5,7 @@ and drop it). Text that the editor holds is never changed past it.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -86,6 +86,8 @@ class EditedDocuments:
         now = self._mirror.get(path.path)
         if now is not None and now.version != document.version:
             return Written.STALE
+        if not edits:
+            return Written.HELD if document.unsaved else Written.SAVED
         if self._by_request:
             written = await self._write_by_request(path, document, edits)
         elif self._can_apply:
@@ -96,29 +98,29 @@ class EditedDocuments:
             self._mirror.note_ours(path.path, text)
         return written
 
-    async def until_saved(self) -> tuple[str, ...]:
+    async def until_saved(self, paths: Collection[Path], waiting: Callable[[tuple[str, ...]], None]) -> tuple[str, ...]:
         """Wait until the human has saved what we changed, or goes on without; the names of what is not saved.
 
         A dismissal is to go on as well, and so is an editor that cannot ask. It is asked once for a text.
         """
-        names = self._unsaved()
-        if not names:
-            return ()
-        message = f"Programs read files on disk. Save {', '.join(names)} so that they see the agent's change."
-        with anyio.move_on_after(SAVE_SECONDS):
-            async with anyio.create_task_group() as group:
+        if news := self._unsaved(paths) - self._waved:
+            names = _names(news)
+            waiting(names)
+            message = f"Programs read files on disk. Save {', '.join(names)} so that they see the agent's change."
+            with anyio.move_on_after(SAVE_SECONDS):
+                async with anyio.create_task_group() as group:
 
-                async def ask() -> None:
-                    await self._ask_human(message, (GO_ON,))
+                    async def ask() -> None:
+                        await self._ask_human(message, (GO_ON,))
+                        group.cancel_scope.cancel()
+
+                    group.start_soon(ask)
+                    while self._unsaved(paths) - self._waved:
+                        await self._mirror.next_change()
                     group.cancel_scope.cancel()
-
-                group.start_soon(ask)
-                while self._unsaved():
-                    await self._mirror.next_change()
-                group.cancel_scope.cancel()
-        left = self._mirror.unsaved_ours()
-        self._waved.update(left)
-        return tuple(path.name for path, _text in left)
+        left = self._unsaved(paths)
+        self._waved |= left
+        return _names(left)
 
     async def problems(self, path: Path | None) -> tuple[FileProblems, ...]:
         """What the editor's language servers report."""
@@ -128,8 +130,9 @@ class EditedDocuments:
         answer = await self._request("agent/diagnostics", params, READ_SECONDS)
         return tuple(each for each in read_problems(answer, self._mirror) if path in (None, each.path))
 
-    def _unsaved(self) -> tuple[str, ...]:
-        return tuple(path.name for path, text in self._mirror.unsaved_ours() if (path, text) not in self._waved)
+    def _unsaved(self, paths: Collection[Path]) -> set[tuple[Path, str]]:
+        """Those of the files that hold unsaved text of ours, with that text."""
+        return {(path, text) for path, text in self._mirror.unsaved_ours() if path in paths}
 
     # By our own requests
 
@@ -142,7 +145,11 @@ class EditedDocuments:
         }
         match await self._request("agent/writeDocument", params, APPLY_SECONDS):
             case {"applied": True}:
-                return Written.SAVED
+                with anyio.move_on_after(SETTLE_SECONDS):
+                    while self._shows(path.path, document.text, exactly=True):
+                        await self._mirror.next_change()
+                    return Written.SAVED
+                raise _refused(path, "it says that it did, and shows the old text")
             case {"applied": False, **rest}:
                 now = await self.get(path.path)
                 if now is None or now.text != document.text:
@@ -200,11 +207,6 @@ class EditedDocuments:
         self, question: "Future[types.ApplyWorkspaceEditResult]", path: Path, text: str, *, exactly: bool
     ) -> bool:
         """Whether the editor comes to show a text; a refusal ends the wait, an assent shortens it."""
-
-        def shows() -> bool:
-            document = self._mirror.get(path)
-            return document is not None and (document.text == text if exactly else same_text(document, text))
-
         answered = anyio.Event()
         question.add_done_callback(lambda _: answered.set())
         with anyio.move_on_after(APPLY_SECONDS):
@@ -217,10 +219,15 @@ class EditedDocuments:
                     group.cancel_scope.cancel()
 
                 group.start_soon(heed_answer)
-                while not shows():
+                while not self._shows(path, text, exactly=exactly):
                     await self._mirror.next_change()
                 group.cancel_scope.cancel()
-        return shows()
+        return self._shows(path, text, exactly=exactly)
+
+    def _shows(self, path: Path, text: str, *, exactly: bool) -> bool:
+        """Whether the editor told that a document has a text."""
+        document = self._mirror.get(path)
+        return document is not None and (document.text == text if exactly else same_text(document, text))
 
     def _workspace_edit(
         self, path: ResolvedPath, document: Document, edits: list[types.TextEdit]
@@ -228,6 +235,10 @@ class EditedDocuments:
         uri = self._mirror.uri(path.path)
         identifier = types.OptionalVersionedTextDocumentIdentifier(uri=uri, version=document.version)
         return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(text_document=identifier, edits=[*edits])])
+
+
+def _names(files: Iterable[tuple[Path, str]]) -> tuple[str, ...]:
+    return tuple(sorted(path.name for path, _text in files))
 
 
 def _refused(path: ResolvedPath, why: str) -> ToolError:

@@ -32,7 +32,7 @@ from agent_lsp.lsp.diagnostics import (
     ValidationDiagnostics,
     is_settings_file,
 )
-from agent_lsp.lsp.documents import path_of
+from agent_lsp.lsp.documents import path_of, real_path
 from agent_lsp.lsp.options import ClientOptions, EditorSettings
 from agent_lsp.lsp.problems import SeenProblems
 from agent_lsp.lsp.progress import work_done_progress
@@ -72,7 +72,7 @@ class Front:
         self._shown: set[str] = set()
         self._board = DiagnosticBoard(server)
         self._diagnostics = SettingsDiagnostics(server, self._board)
-        self._approvals = ApprovalDiagnostics(server, self._board)
+        self._approvals = ApprovalDiagnostics(self._board)
         self.blocks = BlockDiagnostics(self._board)
         self.validation = ValidationFront(server, self, ValidationDiagnostics(self._board))
         self.conversations: Conversations | None = None
@@ -106,8 +106,9 @@ class Front:
 
     def document_changed(self, uri: str) -> None:
         """A document was edited, not only read anew: what validators found in it may not be true any more."""
-        if self.validation.is_about(uri) and self._server.documents.is_unsaved(uri):
-            self.validation.outdate(uri)
+        path = self._server.documents.path(uri)
+        if path is not None and self.validation.is_about(path) and self._server.documents.is_unsaved(uri):
+            self.validation.outdate(path)
 
     # Prompts
 
@@ -130,9 +131,15 @@ class Front:
         check = partial(self._diagnostics.refresh, self.root, self.settings.layers)
         self._server.start_job(check, "check settings")
 
+    def document_opened(self, uri: str) -> None:
+        """A document was opened."""
+        if (path := self._server.documents.path(uri)) is not None:
+            self._board.opened(path)
+        self.document_saved(uri)
+
     def document_saved(self, uri: str) -> None:
-        """A document was opened or saved."""
-        if is_settings_file(path_of(uri)):
+        """A document is as its file is."""
+        if is_settings_file(self._server.documents.path(uri)):
             self.check_settings()
 
     async def talk(self) -> "Conversations":
@@ -196,17 +203,19 @@ class Front:
     def code_actions(self, params: types.CodeActionParams) -> list[types.CodeAction]:
         """``textDocument/codeAction``"""
         self._seen_problems.note(params)
-        blocks = self.blocks.at(params.text_document.uri)
-        return code_actions(self._server, params, waiting=self._waiting(), blocks=blocks)
+        path = self._server.documents.path(params.text_document.uri)
+        return code_actions(self._server, params, path, waiting=self._waiting(), blocks=self.blocks.at(path))
 
     def code_lenses(self, uri: str) -> list[types.CodeLens]:
         """``textDocument/codeLens``"""
-        text = self._server.documents.text(uri)
-        return [] if text is None else code_lenses(uri, text, self._board.of(VALIDATION).get(uri, ()))
+        text, path = self._server.documents.text(uri), self._server.documents.path(uri)
+        if text is None or path is None:
+            return []
+        return code_lenses(uri, text, self._board.of(VALIDATION).get(path, ()))
 
     async def content(self, params: types.TextDocumentContentParams) -> types.TextDocumentContentResult:
         """``workspace/textDocumentContent``: a text that was shown."""
-        return types.TextDocumentContentResult(text=(await self.talk()).screen.content(params.uri))
+        return types.TextDocumentContentResult(text=await (await self.talk()).screen.content(params.uri))
 
     async def _turn(self, arguments: object) -> "Turn":
         """The turn that a request asks for; a cancel meanwhile finds it here."""
@@ -250,7 +259,7 @@ class Front:
             def show(event: "AgentEvent") -> None:
                 follow(event)
                 if isinstance(event, TurnStarted):
-                    self.blocks.dismiss()
+                    self.blocks.dismiss_all()
                     self._tell_problems(turn.session)
                     self.check_settings()
                     self._show_transcript(talk, turn.session)
@@ -272,7 +281,7 @@ class Front:
         can_show = bool(get_capability(self._server.client_capabilities, "window.show_document.support"))
         if session.id not in self._shown and not self._options.events and can_show and path.exists():
             self._shown.add(session.id)
-            self._server.start_job(partial(talk.screen.show_file, path), "show transcript")
+            self._server.start_job(partial(talk.screen.show_live, path), "show transcript")
 
     def _announce(self, finished: "TurnFinished") -> None:
         """Say how a background turn ended; the whole answer is in the log and the transcript."""
@@ -298,10 +307,10 @@ class Front:
         self._server.window_show_message(types.ShowMessageParams(type=types.MessageType.Warning, message=message))
 
     def blocked(self, path: Path, message: str, place: Place | None) -> None:
-        self.blocks.add(self._server.documents.uri(path), Block(message=message, place=place))
+        self.blocks.add(real_path(path), Block(message=message, place=place))
 
     def file_changed(self, path: Path) -> None:
-        self.validation.outdate(path.as_uri())
+        self.validation.outdate(real_path(path))
 
     def validating(self) -> None:
         self.validation.state = "running"

@@ -10,7 +10,7 @@ from typing import Any
 from lsprotocol import types
 
 from agent_lsp.lsp.diagnostics import SOURCE
-from agent_lsp.lsp.documents import EditorDocuments, path_of
+from agent_lsp.lsp.documents import EditorDocuments
 from agent_lsp.workspace import FileProblems, Problem
 
 _SEVERITIES = {1: "error", 2: "warning", 3: "information", 4: "hint"}
@@ -22,33 +22,33 @@ class SeenProblems:
 
     def __init__(self, documents: EditorDocuments) -> None:
         self._documents = documents
-        self._seen: dict[str, tuple[int | None, tuple[Problem, ...]]] = {}
+        self._seen: dict[Path, tuple[int | None, tuple[Problem, ...]]] = {}
 
     def note(self, params: types.CodeActionParams) -> None:
         """Take what stands at the place of a request; what was known of other places stays while the text does.
 
         Nothing at a place says nothing: a request for one kind of action may come without them.
         """
-        if not params.context.diagnostics:
+        path, span = self._documents.path(params.text_document.uri), params.range
+        if path is None or not params.context.diagnostics:
             return
-        uri, span = params.text_document.uri, params.range
-        version = self._documents.version(uri)
-        before, known = self._seen.pop(uri, (version, ()))
+        version = self._documents.version(path)
+        before, known = self._seen.pop(path, (version, ()))
         kept = known if before == version else ()
         elsewhere = (each for each in kept if not span.start.line <= each.line - 1 <= span.end.line)
         here = (_problem(each) for each in params.context.diagnostics if each.source != SOURCE)
         found = tuple(sorted({*elsewhere, *here}, key=lambda each: (each.line, each.column, each.message)))
         if found:
-            self._seen[uri] = version, found
+            self._seen[path] = version, found
         while len(self._seen) > _FILES_KEPT:
             del self._seen[next(iter(self._seen))]
 
     def of(self, path: Path | None) -> tuple[FileProblems, ...]:
         """What is known of one file, or of all."""
         return tuple(
-            FileProblems(path=place, problems=problems, is_current=self._documents.version(uri) == version)
-            for uri, (version, problems) in self._seen.items()
-            if (place := path_of(uri)) is not None and path in (None, place)
+            FileProblems(path=place, problems=problems, is_current=self._documents.version(place) == version)
+            for place, (version, problems) in self._seen.items()
+            if path in (None, place)
         )
 
 
@@ -60,8 +60,8 @@ def read_problems(answer: object, documents: EditorDocuments) -> tuple[FileProbl
 
 def _report(report: object, documents: EditorDocuments) -> FileProblems | None:
     match report:
-        case {"uri": str(uri), "diagnostics": list(diagnostics), **rest} if (path := path_of(uri)) is not None:
-            version, held = rest.get("version"), documents.version(uri)
+        case {"uri": str(uri), "diagnostics": list(diagnostics), **rest} if (path := documents.path(uri)) is not None:
+            version, held = rest.get("version"), documents.version(path)
             problems = tuple(_plain_problems(diagnostics))
             return FileProblems(path=path, problems=problems, is_current=None in (version, held) or version == held)
     return None

@@ -166,7 +166,7 @@ class Conversations:
                 mode=self.mode,
             )
         )
-        session.subscribe(TranscriptFile(self.transcript(session)))
+        session.subscribe(TranscriptFile(self.transcript(session), grew=self.screen.grew))
         session.subscribe(partial(self._follow, session, self._root))
         if self._events:
             session.subscribe(_Numbered(session, self._client))

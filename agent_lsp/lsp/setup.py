@@ -74,7 +74,7 @@ def _register_life(server: AgentServer, front: Front) -> None:
 def _register_documents(server: AgentServer, front: Front) -> None:
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     def did_open(params: types.DidOpenTextDocumentParams) -> None:
-        front.document_saved(params.text_document.uri)
+        front.document_opened(params.text_document.uri)
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     def did_save(params: types.DidSaveTextDocumentParams) -> None:

@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from agent_lsp.agent.events import (
@@ -26,10 +27,14 @@ _SHOWN = 4_000  # characters of one tool result; the model has the rest
 
 
 class TranscriptFile:
-    """A subscriber that writes what people want to read back; the file appears with the first event."""
+    """A subscriber that writes what people want to read back; the file appears with the first event.
 
-    def __init__(self, path: Path) -> None:
+    ``grew`` hears of the path when something was written.
+    """
+
+    def __init__(self, path: Path, *, grew: Callable[[Path], None]) -> None:
         self.path = path
+        self._grew = grew
         self._broken = False
 
     def __call__(self, event: AgentEvent) -> None:
@@ -41,6 +46,7 @@ class TranscriptFile:
             descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             with os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(f"{text}\n\n")
+            self._grew(self.path)
         except OSError as error:  # said once; the session goes on without it
             self._broken = True
             _log.warning("the transcript cannot be written: %s", error)

@@ -8,7 +8,6 @@ import anyio
 from lsprotocol import types
 
 from agent_lsp.lsp.diagnostics import ValidationDiagnostics
-from agent_lsp.lsp.documents import path_of
 from agent_lsp.lsp.progress import work_done_progress
 from agent_lsp.lsp.server import AgentServer
 
@@ -49,15 +48,14 @@ class ValidationFront:
         self._prompts = prompts
         self._diagnostics = diagnostics
 
-    def is_about(self, uri: str) -> bool:
-        """Whether a change of a document would outdate anything; asked at every keystroke."""
-        return self.state in ("green", "red") or self._diagnostics.has_fresh(uri)
+    def is_about(self, path: Path) -> bool:
+        """Whether a change of a file would outdate anything; asked at every keystroke."""
+        return self.state in ("green", "red") or self._diagnostics.has_fresh(path)
 
-    def outdate(self, uri: str) -> None:
-        """What validators said of the workspace before this may not be true any more."""
-        self._diagnostics.age(uri)
-        path = path_of(uri)
-        if self.state in ("green", "red") and path is not None and path.is_relative_to(self._prompts.root):
+    def outdate(self, path: Path) -> None:
+        """What validators said of the workspace before this file changed may not be true any more."""
+        self._diagnostics.age(path)
+        if self.state in ("green", "red") and path.is_relative_to(self._prompts.root):
             self.state = "stale"
 
     def show(self, report: "ValidationReport") -> None:
@@ -100,7 +98,7 @@ class ValidationFront:
         """Say that validation ended red, and what a human can do about it."""
         talk = await self._prompts.talk()
         message = f"Validation failed: {', '.join(report.failing)} [{session.id[:8]}]"
-        title = await talk.screen.ask(message, (SHOW_OUTPUT, RUN_AGAIN, ASK_TO_FIX))
+        title = await talk.screen.offer(message, (SHOW_OUTPUT, RUN_AGAIN, ASK_TO_FIX))
         if title == SHOW_OUTPUT:
             await talk.screen.show_text("validation.log", talk.validation_output(session))
         elif title == RUN_AGAIN:

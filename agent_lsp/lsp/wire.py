@@ -12,6 +12,7 @@ from agent_lsp.agent.events import (
     ApprovalRequested,
     HookReached,
     ModelRetry,
+    SaveAwaited,
     SubagentEvent,
     TextDelta,
     ToolStarted,
@@ -82,9 +83,7 @@ def approval_json(entry: PendingApproval, documents: EditorDocuments) -> dict[st
         "rule": request.rule,
         "uri": None if change is None else documents.uri(change.path.path),
         "diff": None if change is None else change.diff(),
-        "hunks": [
-            {name: [lines.start, lines.stop] for name, lines in _ranges(hunk).items()} for hunk in entry.hunks
-        ],
+        "hunks": [{name: [lines.start, lines.stop] for name, lines in _ranges(hunk).items()} for hunk in entry.hunks],
         "decided": {str(number): taken for number, taken in entry.decided.items()},
     }
 
@@ -183,6 +182,8 @@ def progress_line(event: AgentEvent) -> str | None:
             return f"{event.reason}; trying again in {event.delay:.0f} s"
         case ToolStarted(tool=tool):
             return f"running {tool}"
+        case SaveAwaited(files=files):
+            return f"waiting until you save {', '.join(files)}"
         case ApprovalRequested():
             return f"waiting for your answer: {event.tool}: {event.target}"
         case SubagentEvent():

@@ -5,9 +5,8 @@ new change ends the rounds.
 """
 
 import logging
-import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,7 @@ from agent_lsp.agent.events import (
     CommandRan,
     Emit,
     FileChanged,
-    FindingSeen,
+    SaveAwaited,
     SubagentEvent,
     ValidationFinished,
     ValidationReport,
@@ -31,7 +30,16 @@ from agent_lsp.hooks.gate import TrustGate
 from agent_lsp.hooks.runner import HookRunner, Occasion
 from agent_lsp.hooks.settings import VALIDATION, ConfiguredHook
 from agent_lsp.hooks.trust import TrustItem
-from agent_lsp.messages import system_reminder
+from agent_lsp.session.rounds import (
+    NO_OUTPUT,
+    Failure,
+    Round,
+    command_line,
+    failure_of,
+    finished_event,
+    notes_of,
+    seen,
+)
 from agent_lsp.settings.load import LoadedSettings
 from agent_lsp.settings.trust import validator_item
 from agent_lsp.validation.validator import Finding, Validator
@@ -42,9 +50,6 @@ if TYPE_CHECKING:  # imported where they are first used: most of a session goes 
     from agent_lsp.validation.run import ValidatorResult
 
 _log = logging.getLogger(__name__)
-
-REMINDER = "The PostStopValidation hook failed. Fix the problem based on the following output:"
-NO_OUTPUT = "post-stop validation failed"
 
 
 def project_validators(loaded: LoadedSettings, root: Path) -> tuple[Validator, ...]:
@@ -57,38 +62,6 @@ def project_validators(loaded: LoadedSettings, root: Path) -> tuple[Validator, .
     from agent_lsp.validation.detect import detect
 
     return tuple(validator for validator in detect(root) if validator.name not in settings.skip)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
-    """One thing that is red: what the model is to hear of it, and what tells it from another failure."""
-
-    name: str
-    command: str
-    output: str
-    fingerprint: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Round:
-    """What one round came to; ``failures`` go back to the model, with what validators ``changed`` themselves (F10)."""
-
-    report: ValidationReport
-    failures: tuple[Failure, ...] = ()
-    changed: tuple[str, ...] = ()
-
-    @property
-    def reminder(self) -> str:
-        """The exact words that go back to the model (B37); several outputs are told apart by their commands."""
-        if len(self.failures) == 1 and not self.changed:
-            return system_reminder(f"{REMINDER}\n{self.failures[0].output}")
-        outputs = [f"$ {failure.command}\n{failure.output}" for failure in self.failures]
-        outputs += [f"{change}; read it again." for change in self.changed]
-        return system_reminder(f"{REMINDER}\n" + "\n\n".join(outputs))
-
-    @property
-    def fingerprint(self) -> frozenset[str]:
-        return frozenset(failure.fingerprint for failure in self.failures)
 
 
 class Validation:
@@ -122,6 +95,7 @@ class Validation:
         self._spent = 0.0
         self._snapshot: Snapshot | str = "nothing was changed in this prompt"
         self._files: dict[str, None] | None = {}
+        self._written: set[Path] = set()
 
     def configure(self, loaded: LoadedSettings, environment: dict[str, str]) -> None:
         """Take other settings."""
@@ -176,6 +150,7 @@ class Validation:
         match event:
             case FileChanged(path=path):
                 self.changes += 1
+                self._written.add(self._root / path)
                 if self._files is not None:
                     self._files[path] = None
             case CommandRan():
@@ -200,7 +175,7 @@ class Validation:
         if not names:
             self._verify(seen)
             return Round(report=ValidationReport(status="none"))
-        unsaved = await self._documents.until_saved()
+        unsaved = await self._documents.until_saved(self._written, lambda files: self._emit(SaveAwaited(files=files)))
         self._emit(ValidationStarted(attempt=attempt, limit=limit, validators=names))
         begun = anyio.current_time()
         result = Round(report=ValidationReport(status="none"))  # what a cancelled round came to
@@ -241,13 +216,13 @@ class Validation:
             started=lambda validator: self._emit(
                 ValidatorStarted(name=validator.name, command=command_line(validator), directory=validator.directory)
             ),
-            finished=lambda result: self._emit(_finished(result)),
+            finished=lambda result: self._emit(finished_event(result)),
         )
         known = await self._known_before(results, notes) if compare else {}
-        failures += [_failure(result, known.get(result.validator.name)) for result in results if result.failed]
+        failures += [failure_of(result, known.get(result.validator.name)) for result in results if result.failed]
         already = tuple(name for name, fresh in known.items() if not fresh)
         failures = [failure for failure in failures if failure.name not in already]
-        notes += [note for result in results for note in _notes(result)]
+        notes += [note for result in results for note in notes_of(result)]
         refused = refused or len(trusted) < len(validators) or any(result.status == "not run" for result in results)
         ran = any(result.status != "missing" for result in results) or len(hooks) > 0
         report = ValidationReport(
@@ -323,63 +298,3 @@ class Validation:
             notes.append(f"{validator.name} was not run: {refusal}")
             self._emit(ValidatorFinished(name=validator.name, status="refused", output=refusal))
         return refusal is None
-
-
-def command_line(validator: Validator) -> str:
-    """The command as people write it."""
-    return validator.command if isinstance(validator.command, str) else shlex.join(validator.command)
-
-
-def seen(finding: Finding, *, fresh: Sequence[Finding] | None) -> FindingSeen:
-    """A finding as events carry it; ``fresh`` are the new ones, where the others were there before."""
-    return FindingSeen(
-        path=finding.path,
-        line=finding.line,
-        column=finding.column,
-        message=finding.message,
-        code=finding.code,
-        tool=finding.tool,
-        severity=finding.severity,
-        already_failing=fresh is not None and finding not in fresh,
-    )
-
-
-def _failure(result: "ValidatorResult", fresh: Sequence[Finding] | None) -> Failure:
-    """What the model hears; ``fresh`` are the new findings, where the others were there before."""
-    validator = result.validator
-    output = result.output
-    if fresh:
-        old = sorted({f"{finding.path}: {finding.message}" for finding in result.findings if finding not in fresh})
-        listed = "\n".join(old[:20])
-        output = f"{output}\n\nThis failed before your changes too and is not yours to mend:\n{listed}"
-    if result.status == "timeout":
-        output = "\n".join(filter(None, (output, f"[timed out after {validator.timeout:g} s]")))
-    return Failure(
-        name=validator.name,
-        command=command_line(validator),
-        output=output or NO_OUTPUT,
-        fingerprint=result.fingerprint,
-    )
-
-
-def _finished(result: "ValidatorResult") -> ValidatorFinished:
-    return ValidatorFinished(
-        name=result.validator.name,
-        status=result.status,
-        duration=result.duration,
-        output=result.output if result.status != "green" else "",
-        log=None if result.log is None else str(result.log),
-    )
-
-
-def _notes(result: "ValidatorResult") -> list[str]:
-    """What is worth a word besides red and green."""
-    name = result.validator.name
-    notes = []
-    if result.status == "not run":
-        notes.append(f"{name} was not run: {result.output}")
-    if result.status == "missing":
-        notes.append(f"{name} cannot be run here: {result.output.splitlines()[-1] if result.output else 'not found'}")
-    if result.changed:
-        notes.append(f"{name} changed {', '.join(result.changed[:20])}")
-    return notes

@@ -18,7 +18,8 @@ class Diagnostics(Params):
     """Read the errors and warnings that the user's editor shows now.
 
     They come from the language servers of the editor, and are as complete as the editor tells: for open files, mostly.
-    Each is `path:line:column: severity: message (source code)`. Files whose text has changed since are marked.
+    Each is `path:line:column: severity: message (source code)`. Files whose text has changed since are marked; what a
+    change of another file has mended may still be listed.
     """
 
     path: str | None = Field(default=None, description="A file, relative to the workspace root; default all files")

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,12 +13,6 @@ from tests.support.openai_server import End, OpenAIServer
 
 COMMAND = (str(Path(sys.executable).with_name("agent-lsp")),)
 """The installed console script."""
-
-
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as server:
-        yield server
 
 
 def environment(tmp_path: Path, server: OpenAIServer | None = None) -> dict[str, str]:

@@ -1,7 +1,6 @@
 """Approvals where the code is: diagnostics, code actions, single parts, documents. ``agent-lsp serve`` as a process."""
 
 import json
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,12 +23,6 @@ RESOLVING = {
     **CAPABILITIES,
     "textDocument": {"codeAction": {"dataSupport": True, "resolveSupport": {"properties": ["command"]}}},
 }
-
-
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as server:
-        yield server
 
 
 @pytest.fixture
@@ -212,6 +205,27 @@ async def test_change_is_shown_as_documents_of_ours_where_the_editor_asks_for_th
     assert unknown.value.code == -32602
 
 
+@pytest.mark.requirement("S4-transcript", "S4-content")
+async def test_transcript_is_a_live_document_where_the_editor_asks_for_texts(
+    tmp_path: Path, server: OpenAIServer
+) -> None:
+    server.reply_text("first")
+    server.reply_text("second")
+    capabilities = {**CAPABILITIES, "workspace": {"textDocumentContent": {}}}
+
+    async with editor(tmp_path, server, capabilities=capabilities) as client:
+        first = await client.request("agent/prompt", {"prompt": "one"})
+        shown = await client.wait_for_method("window/showDocument")
+        uri = shown["params"]["uri"]
+        await client.request("agent/prompt", {"prompt": "two"})
+        refreshed = await client.wait_for_method("workspace/textDocumentContent/refresh")
+        content = await client.request("workspace/textDocumentContent", {"uri": uri})
+
+    assert uri == f"agent-lsp:/{first['sessionId']}.md"
+    assert refreshed["params"] == {"uri": uri}
+    assert content["text"] == "## Prompt\n\none\n\nfirst\n\n## Prompt\n\ntwo\n\nsecond\n\n"
+
+
 @pytest.mark.requirement("S4-code-actions")
 async def test_client_that_resolves_commands_gets_them_when_it_chooses(
     tmp_path: Path, text: Path, server: OpenAIServer
@@ -261,6 +275,64 @@ async def test_shutdown_leaves_no_diagnostic_and_allows_nothing(
         published = client.of_method("textDocument/publishDiagnostics")
 
     assert published[-1] == {"uri": text.as_uri(), "diagnostics": []}
+    assert text.read_text() == LINES
+
+
+@pytest.mark.requirement("S4-diagnostics", "S4-code-actions")
+@pytest.mark.parametrize("folder", ["work", "link"])
+async def test_file_is_one_however_the_editor_spells_it(tmp_path: Path, server: OpenAIServer, folder: str) -> None:
+    text = tmp_path / "work" / "a (1).txt"
+    text.parent.mkdir()
+    text.write_text(LINES)
+    (tmp_path / "link").symlink_to("work", target_is_directory=True)
+    uri = (tmp_path / folder / "a (1).txt").as_uri().replace("%28", "(").replace("%29", ")")
+    server.reply_tool_calls(("call_1", "edit_file", json.dumps({"path": "a (1).txt", "edits": EDITS})))
+    server.reply_text("done")
+
+    def empty(of: str) -> Any:
+        return partial(_published, of, some=False)
+
+    async with editor(tmp_path, server) as client:
+        prompt = await client.ask("agent/prompt", {"prompt": "x"})
+        await diagnostics(client, text, some=True)
+        item = {"uri": uri, "languageId": "plaintext", "version": 1, "text": LINES}
+        await client.notify("textDocument/didOpen", {"textDocument": item})
+        await client.wait_for(empty(text.as_uri()))
+        await client.wait_for(partial(_published, uri, some=True))
+        [waiting] = await command(client, "agent.approvals.list")
+        place = {"line": 1, "character": 0}
+        params = {"textDocument": {"uri": uri}, "range": {"start": place, "end": place}, "context": {"diagnostics": []}}
+        here = {action["title"]: action for action in await client.request("textDocument/codeAction", params)}
+        await choose(client, here["Allow edit_file: a (1).txt"])
+        await client.answer(prompt)
+        await client.wait_for(empty(uri))
+
+    assert waiting["uri"] == uri
+    assert text.read_text().startswith("line 1\nsecond\n")
+
+
+def _published(uri: str, message: dict[str, Any], *, some: bool) -> bool:
+    if message.get("method") != "textDocument/publishDiagnostics" or message["params"]["uri"] != uri:
+        return False
+    return bool(message["params"]["diagnostics"]) is some
+
+
+@pytest.mark.requirement("S4-approvals")
+async def test_approval_left_open_by_a_client_that_goes_is_no_allow(
+    tmp_path: Path, text: Path, server: OpenAIServer
+) -> None:
+    server.reply_tool_calls(EDIT)
+
+    async with editor(tmp_path, server) as client:
+        await client.ask("agent/prompt", {"prompt": "x"})
+        await client.wait_for_method("window/showMessageRequest")
+        await client.close()
+        await client.exit_code()
+    async with editor(tmp_path, server) as client:
+        waiting = await command(client, "agent.approvals.list")
+        answered = await command(client, "agent.approvals.allow")
+
+    assert (waiting, answered) == ([], {"answered": False})
     assert text.read_text() == LINES
 
 

@@ -1,7 +1,7 @@
 """Edits of documents that an editor holds: through the editor, verified by its text, and never past the user's."""
 
 import json
-from collections.abc import Iterator
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,6 @@ EDIT = (
 )
 APPLYING = {**CAPABILITIES, "workspace": {"applyEdit": True, "workspaceEdit": {"documentChanges": True}}}
 ACCEPT: dict[str, Any] = {"settings": {"permissions": {"mode": "accept_edits"}}}
-
-
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as server:
-        yield server
 
 
 @pytest.fixture
@@ -178,6 +172,57 @@ async def test_stale_edit_is_made_again_on_the_fresh_text(tmp_path: Path, text: 
     assert heard(server).startswith("Edited text.txt\n")
 
 
+def validated(tmp_path: Path) -> None:
+    """Let a validator look at the file on disk."""
+    code = "import sys; sys.exit('2nd' not in open('text.txt', encoding='utf-8').read())"
+    check = {"name": "check", "command": [sys.executable, "-c", code], "kind": "lint"}
+    settings = tmp_path / "work" / ".agent-lsp" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text(json.dumps({"validation": {"validators": [check]}}))
+
+
+@pytest.mark.requirement("S4-documents", "S4-validation")
+@pytest.mark.parametrize("saves", [True, False])
+async def test_validators_wait_until_the_human_has_saved(
+    tmp_path: Path, text: Path, server: OpenAIServer, saves: bool
+) -> None:
+    validated(tmp_path)
+    server.reply_tool_calls(EDIT)
+    server.reply_text("done")
+    if not saves:
+        server.reply_text("seen")  # after the reminder, which tells what is on disk
+
+    async with editor(tmp_path, server, capabilities=APPLYING, **ACCEPT) as client:
+        buffer = Buffer(client, text)
+
+        async def apply(params: Any) -> Any:
+            await buffer.become(buffer.edited(params["edit"]["documentChanges"][0]["edits"]))
+            return {"applied": True}
+
+        client.handlers["workspace/applyEdit"] = apply
+        await command(client, "agent.trust")
+        await command(client, "agent.trust", {"decision": "grant"})
+        await buffer.open()
+        prompt = await client.ask("agent/prompt", {"prompt": "x", "workDoneToken": "t"})
+        question = await client.wait_for_method("window/showMessageRequest")
+        await client.wait_for(
+            lambda m: m.get("params", {}).get("value", {}).get("message") == "waiting until you save text.txt"
+        )
+        if saves:
+            await buffer.save()
+            withdrawn = await client.wait_for_method("$/cancelRequest")
+        else:
+            await client.send({"jsonrpc": "2.0", "id": question["id"], "result": None})
+        result = await client.answer(prompt)
+
+    assert question["params"]["message"] == (
+        "Programs read files on disk. Save text.txt so that they see the agent's change."
+    )
+    assert not saves or withdrawn["params"] == {"id": question["id"]}
+    assert result["validation"]["status"] == ("green" if saves else "red")
+    assert ("text.txt is not saved, and validators read the file on disk" in result["validation"]["notes"]) is not saves
+
+
 @pytest.mark.requirement("F34", "S4-documents")
 @pytest.mark.parametrize("unsaved", [True, False])
 async def test_editor_without_edits_loses_no_unsaved_text(
@@ -230,6 +275,23 @@ async def test_client_of_ours_edits_saves_and_tells_what_it_has_not_sent(
     ]
     assert "1\ttyped" in server.requests[1].body["messages"][-2]["content"]
     assert heard(server) == "Edited text.txt\n- line 2\n- line 3"
+
+
+@pytest.mark.requirement("S4-documents")
+async def test_client_of_ours_that_says_it_edited_and_shows_the_old_text_is_not_believed(
+    tmp_path: Path, text: Path, server: OpenAIServer
+) -> None:
+    server.reply_tool_calls(EDIT)
+    server.reply_text("done")
+
+    async with editor(
+        tmp_path, server, handlers={"agent/writeDocument": lambda _params: {"applied": True}}, documents=True, **ACCEPT
+    ) as client:
+        await Buffer(client, text).open()
+        result = await client.request("agent/prompt", {"prompt": "x"})
+
+    assert heard(server).startswith("Error [editor_refused]: The editor did not make the change to text.txt")
+    assert result["changes"] == []
 
 
 @pytest.mark.requirement("S4-documents", "S4-approvals")

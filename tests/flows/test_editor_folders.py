@@ -1,7 +1,7 @@
 """A workspace of several folders, added and removed while the server runs. ``agent-lsp serve`` as a process."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,6 @@ from tests.support.jsonrpc_client import ProcessClient
 from tests.support.openai_server import OpenAIServer
 
 ACCEPT: dict[str, Any] = {"settings": {"permissions": {"mode": "accept_edits"}}}
-
-
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as server:
-        yield server
 
 
 def folder(path: Path) -> dict[str, str]:

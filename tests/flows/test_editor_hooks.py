@@ -1,7 +1,6 @@
 """Configured hooks, trust and settings mistakes as an editor meets them: ``agent-lsp serve`` as a process."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,6 @@ BLOCK_NEW = {
     "blocking": True,
     "name": "names",
 }
-
-
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as server:
-        yield server
 
 
 def write_settings(tmp_path: Path, settings: Any) -> Path:

@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,6 @@ from tests.support.openai_server import End, OpenAIServer
 
 READ_SECRET = ("call_1", "read_file", '{"path": ".env"}')
 DENY_SECRET = {"permissions": {"deny": ["read(**/.env)"]}}
-
-
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as server:
-        yield server
 
 
 def last_result(server: OpenAIServer) -> str:

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -26,12 +25,6 @@ PYTEST = {
 WRONG = "def double(number):\n    return number + 2\n"
 RIGHT = "def double(number):\n    return number * 2\n"
 TEST = "from code import double\n\n\ndef test_double_of_three():\n    assert double(3) == 6\n"
-
-
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as server:
-        yield server
 
 
 def project(tmp_path: Path, **validation: Any) -> Path:
@@ -90,6 +83,31 @@ async def test_failing_test_is_shown_sent_back_mended_and_cleared(tmp_path: Path
     assert result["validation"]["status"] == "green"
     assert status["validation"] == "green"
     server.assert_consumed()
+
+
+@pytest.mark.requirement("S4-validation", "S4-ask")
+async def test_offer_of_help_gives_way_to_a_question(tmp_path: Path, server: OpenAIServer) -> None:
+    work = project(tmp_path)
+    (work / "doubling.py").write_text(WRONG)
+    server.reply_tool_calls(write(RIGHT))
+    server.reply_text("mended")
+
+    async with editor(tmp_path, server) as client:
+        await command(client, "agent.trust")
+        await command(client, "agent.trust", {"decision": "grant"})
+        await command(client, "agent.validate")
+        offer = await client.wait_for_method("window/showMessageRequest")
+        prompt = await client.ask("agent/prompt", {"prompt": "x"})
+        withdrawn = await client.wait_for_method("$/cancelRequest")
+        question = await client.wait_for(
+            lambda m: m.get("method") == "window/showMessageRequest" and m["id"] != offer["id"]
+        )
+        await command(client, "agent.approvals.allow")
+        result = await client.answer(prompt)
+
+    assert withdrawn["params"] == {"id": offer["id"]}
+    assert question["params"]["message"].startswith("Allow write_file: doubling.py?")
+    assert result["validation"]["status"] == "green"
 
 
 @pytest.mark.requirement("S4-validation", "S4-validate")

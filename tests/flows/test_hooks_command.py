@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from tests.flows.test_command_line import run
-from tests.flows.test_terminal import server as server  # the fixture
 from tests.hooks.executors.server import HookServer, Response
 from tests.support.openai_server import OpenAIServer
 

@@ -1,6 +1,6 @@
 """``agent-lsp serve`` as an editor meets it: raw JSON-RPC to the real process, a real model server behind it."""
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,6 @@ from tests.support.openai_server import End, OpenAIServer
 COMMAND = (*AGENT, "serve")
 CAPABILITIES = {"window": {"workDoneProgress": True, "showDocument": {"support": True}}}
 WRITE = ("call_1", "write_file", '{"path": "new.txt", "content": "hello\\n"}')
-
-
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as server:
-        yield server
 
 
 class Human:

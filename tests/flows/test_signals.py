@@ -14,7 +14,6 @@ import pytest
 
 from tests.conftest import _MARK, marked_processes
 from tests.flows.test_command_line import COMMAND, environment
-from tests.flows.test_command_line import server as server  # the fixture
 from tests.support.openai_server import End, OpenAIServer
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are of POSIX")

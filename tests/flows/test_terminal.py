@@ -6,7 +6,6 @@ import os
 import pty
 import subprocess
 import termios
-from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
@@ -21,12 +20,6 @@ from tests.support.openai_server import OpenAIServer
 QUESTION = b"anything else denies: "
 WRITE = ("call_1", "write_file", '{"path": "new.txt", "content": "hello\\n"}')
 WRITE_AGAIN = ("call_2", "write_file", '{"path": "new.txt", "content": "again\\n"}')
-
-
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as server:
-        yield server
 
 
 class Terminal:

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from tests.flows.test_command_line import COMMAND, environment
-from tests.flows.test_command_line import server as server  # the fixture
 from tests.support.openai_server import OpenAIServer
 
 TOOLS = Path(sys.executable).parent

@@ -79,6 +79,7 @@ EVENTS: tuple[AgentEvent, ...] = (
     ),
     events.SubagentEvent(agent="reader", call_id="call_1", event=events.TextDelta(text="inner")),
     events.SubagentFinished(agent="reader", call_id="call_1", text="done", is_error=False, usage=USAGE),
+    events.SaveAwaited(files=("a.py",)),
     events.ValidationStarted(attempt=1, limit=3, validators=("ruff", "pytest")),
     events.ValidatorStarted(name="pytest", command="python -m pytest", directory="."),
     events.ValidatorFinished(

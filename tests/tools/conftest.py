@@ -1,7 +1,7 @@
 """A workspace in a temporary directory, and a way to call a tool as the agent does."""
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
 from typing import TypeAlias
 
@@ -42,7 +42,7 @@ class OpenDocuments:
             self[path.path] = Document(text=text, version=version, unsaved=self.written is Written.HELD)
         return self.written
 
-    async def until_saved(self) -> tuple[str, ...]:
+    async def until_saved(self, paths: Collection[Path], waiting: Callable[[tuple[str, ...]], None]) -> tuple[str, ...]:
         return ()
 
     async def problems(self, path: Path | None) -> tuple[FileProblems, ...]:
