@@ -5,7 +5,10 @@ import "./harness/suite.ts";
 import "./palette.test.ts";
 import "./documents.test.ts";
 import "./keyboard.test.ts";
+import "./review.test.ts";
 import "./hooks.test.ts";
 import "./lifecycle.test.ts";
+import "./trust.test.ts";
+import "./install.test.ts";
 
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => process.exit(1));

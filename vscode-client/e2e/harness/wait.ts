@@ -3,8 +3,8 @@
 import { setTimeout as pause } from "node:timers/promises";
 
 /** Milliseconds; the machine may be shared. */
-export const START_LIMIT = 120_000;
-export const LIMIT = 60_000;
+export const LIMIT = Number(process.env.LIMIT ?? 60) * 1000;
+export const START_LIMIT = 2 * LIMIT;
 
 /** Returns what `look` returns once that is neither undefined nor false. Rejects after `limit` with the reason. */
 export async function eventually<T>(

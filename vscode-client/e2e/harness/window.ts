@@ -61,6 +61,17 @@ export class Window {
     await this.page.screenshot({ path: path.join(RUN, `${name.replaceAll(/[^\p{L}\p{N}]+/gu, "-")}.png`) });
   }
 
+  /** Two keys, one after the other. */
+  async chord(first: string, second: string): Promise<void> {
+    await this.press(first);
+    await this.press(second);
+  }
+
+  /** Let the time pass in which an answer that allows counts as given by mistake. */
+  async guard(): Promise<void> {
+    await pause(GUARD);
+  }
+
   async press(keys: string): Promise<void> {
     await this.page.keyboard.press(keys);
   }
@@ -175,6 +186,24 @@ export class Window {
     return lines.join("\n").replaceAll("\u00a0", " ");
   }
 
+  // Changes that wait
+
+  /** A side of the change on screen. */
+  diff(side: "original" | "modified"): Locator {
+    return this.page.locator(`.monaco-diff-editor .editor.${side}`);
+  }
+
+  /** A link above a line. */
+  lens(title: string): Locator {
+    return this.page.locator(".codelens-decoration a").filter({ hasText: new RegExp(`^\\s*${title}\\s*$`) });
+  }
+
+  async pressLens(title: string): Promise<void> {
+    await this.lens(title).waitFor();
+    await this.guard();
+    await this.lens(title).click();
+  }
+
   // What it says
 
   /** An item of ours in the status bar. */
@@ -195,11 +224,19 @@ export class Window {
     return this.page.locator(".notifications-toasts .notification-toast", { hasText: text });
   }
 
+  /** Rejects as soon as the extension says that something failed. */
+  async failure(): Promise<never> {
+    const failed = this.page.locator(".notifications-toasts .notification-toast:has(.codicon-error)");
+    const message = failed.filter({ hasText: "Agent: " }).first();
+    await message.waitFor({ timeout: 0 });
+    throw new Error(`VS Code shows: ${(await message.textContent()) ?? ""}`);
+  }
+
   /** Press a button of a notification; one that allows, after the time in which an answer counts as given by mistake. */
   async pressButton(notification: Locator, title: string): Promise<void> {
     const button = notification.getByRole("button", { name: title, exact: true });
     await button.waitFor();
-    if (title.includes("Allow")) await pause(GUARD);
+    if (title.includes("Allow")) await this.guard();
     await button.click();
   }
 
