@@ -104,6 +104,10 @@ export class Conversation {
         call.state = finishedState(event.result.is_error, event.result.code, event.handler_ran);
         return [call];
       }
+      case "save_awaited":
+        return [
+          this.note(turn, "warning", `Waits until you have saved ${event.files.join(", ")}, or go on without.`, agent),
+        ];
       case "subagent_event":
         return this.change(turn, event.event, event.agent);
       case "subagent_finished":

@@ -56,6 +56,7 @@ const kinds = {
   command_ran: object({ call_id: string }),
   tool_finished: object({ tool: string, call_id: string, result: toolResult, phase: string, handler_ran: boolean }),
   subagent_finished: object({ agent: string, call_id: string, text: string, is_error: boolean, usage }),
+  save_awaited: object({ files: list(string) }),
   validation_started: object({ attempt: number, limit: number, validators: list(string) }),
   validator_started: object({ name: string, command: string, directory: string }),
   validator_finished: object({

@@ -15,7 +15,7 @@ interface Asked {
 
 function ask(approvals: Approvals, request = change()): Asked {
   const source = new CancellationTokenSource();
-  return { source, answer: approvals.ask(request, source.token as never) };
+  return { source, answer: approvals.ask(request, source.token) };
 }
 
 function notified(): { approvals: Approvals; clock: { now: number }; looked: string[] } {

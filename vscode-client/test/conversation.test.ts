@@ -145,6 +145,7 @@ test("the golden stream is shown, in order, and changes name their items", () =>
     "note",
     "call",
     "reader: text",
+    "note",
     "validation",
   ]);
   expect(conversation.turns[0]?.state).toBe("validation_failed");

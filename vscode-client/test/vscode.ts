@@ -175,7 +175,7 @@ export const workspace = {
   isTrusted: true,
   textDocuments: [] as unknown[],
   workspaceFolders: [{ uri: Uri.file("/work space/ünit") }],
-  applyEdit: (_edit: WorkspaceEdit): Promise<boolean> => Promise.resolve(true),
+  applyEdit: (edit: WorkspaceEdit): Promise<boolean> => Promise.resolve(edit.replacements.length > 0),
   registerTextDocumentContentProvider: (): Disposable => new Disposable(() => undefined),
 };
 
