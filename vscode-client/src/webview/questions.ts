@@ -7,7 +7,7 @@ import { button, element, folded } from "./dom";
 const GUARD_MILLISECONDS = 400; // a press that comes sooner was meant for what stood there before
 
 export class Questions {
-  private shown = "";
+  private readonly cards = new Map<string, HTMLElement>();
   private since = 0;
 
   constructor(
@@ -16,21 +16,25 @@ export class Questions {
     private readonly announce: (text: string) => void,
   ) {}
 
+  /** Show these; a card that stays is left as it is, with what was typed into it. */
   show(questions: readonly ShownQuestion[]): void {
-    const ids = questions.map(({ id }) => id).join(" ");
-    if (ids === this.shown) {
+    const fresh = questions.filter(({ id }) => !this.cards.has(id));
+    const gone = [...this.cards.keys()].filter((id) => !questions.some((question) => question.id === id));
+    if (fresh.length === 0 && gone.length === 0) {
       return;
     }
-    const isNew = questions.some(({ id }) => !this.shown.split(" ").includes(id));
-    this.shown = ids;
     this.since = performance.now();
-    const focused = document.activeElement instanceof HTMLElement ? document.activeElement.dataset.key : undefined;
-    this.root.replaceChildren(...questions.map((question) => this.card(question)));
-    if (focused !== undefined) {
-      this.root.querySelector<HTMLElement>(`[data-key="${CSS.escape(focused)}"]`)?.focus();
+    for (const id of gone) {
+      this.cards.get(id)?.remove();
+      this.cards.delete(id);
     }
-    const [first] = questions;
-    if (isNew && first !== undefined) {
+    for (const question of fresh) {
+      const card = this.card(question);
+      this.cards.set(question.id, card);
+      this.root.append(card);
+    }
+    const [first] = fresh;
+    if (first !== undefined) {
       this.announce(`The agent asks: ${first.tool} ${first.target}. ${questions.length} to approve.`);
     }
   }
@@ -56,8 +60,8 @@ export class Questions {
       rule === null
         ? []
         : [
-            button("Allow in This Session", allow("session"), { class: "secondary", "data-key": `session ${id}` }),
-            button(`Always Allow ${rule}`, allow("always"), { class: "secondary", "data-key": `always ${id}` }),
+            button("Allow in This Session", allow("session"), { class: "secondary" }),
+            button(`Always Allow ${rule}`, allow("always"), { class: "secondary" }),
           ];
     return element(
       "article",
@@ -68,10 +72,10 @@ export class Questions {
       element(
         "div",
         { class: "bar wrap" },
-        button(look, () => this.send({ type: "showChange", id }), { class: "secondary", "data-key": `show ${id}` }),
-        button("Allow", allow("once"), { "data-key": `allow ${id}` }),
+        button(look, () => this.send({ type: "showChange", id }), { class: "secondary" }),
+        button("Allow", allow("once")),
         ...remembered,
-        button("Deny", deny, { class: "secondary", "data-key": `deny ${id}` }),
+        button("Deny", deny, { class: "secondary" }),
       ),
       feedback,
     );
