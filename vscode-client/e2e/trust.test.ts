@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 
 import { FIX, RIGHT, WRONG } from "./harness/project.ts";
-import { scenario, USER } from "./harness/suite.ts";
+import { scenario } from "./harness/suite.ts";
+import { USER } from "./harness/user.ts";
 import { eventually } from "./harness/wait.ts";
 
 scenario(

@@ -49,7 +49,9 @@ step npm rebuild --ignore-scripts=false --foreground-scripts argon2
 cd node_modules/code-server/lib/vscode
 step npm install --omit=dev --ignore-scripts  # its shrinkwrap does not fit its package.json, so "npm ci" refuses
 step npm rebuild --ignore-scripts=false --foreground-scripts native-watchdog
-(cd node_modules/node-pty && step node "$gyp" rebuild ${headers:+--nodedir="$headers"})
+for module in node-pty @vscode/spdlog; do  # terminals; logs
+    (cd "node_modules/$module" && step node "$gyp" rebuild ${headers:+--nodedir="$headers"})
+done
 (cd extensions && step npm install --omit=dev --ignore-scripts)
 
 # Its own ripgrep package would fetch the program; this one carries it. The links are what its post-install makes.

@@ -1,40 +1,16 @@
 // One model server, one VS Code, one browser for all tests; a folder and a window for each.
 
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, test } from "node:test";
 
-import { type Browser, chromium } from "playwright-core";
-
 import { CodeServer, type Json, type Options } from "./code-server.ts";
 import { Model } from "./model.ts";
-import { CHROMIUM, PYTHON, RUN, VSIX } from "./places.ts";
+import { RUN, VSIX } from "./places.ts";
 import { type Files, makeProject, type Project } from "./project.ts";
+import { launchBrowser, makeHome, modelEnvironment, USER } from "./user.ts";
 import { eventually, START_LIMIT } from "./wait.ts";
 import { Window } from "./window.ts";
-
-const CHROMIUM_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage"];
-CHROMIUM_FLAGS.push("--disable-background-networking", "--disable-component-update", "--disable-sync");
-
-export const launchBrowser = (): Promise<Browser> =>
-  chromium.launch({ executablePath: CHROMIUM, args: CHROMIUM_FLAGS, timeout: START_LIMIT });
-
-export const makeHome = (): string => mkdtempSync(path.join(tmpdir(), "agent-lsp-e2e-"));
-
-/** What the server is told by its environment about the model. */
-export const modelEnvironment = (model: Model): Record<string, string> => ({
-  OPENAI_BASE_URL: model.baseUrl,
-  OPENAI_API_KEY: "sk-planted",
-  AGENT_LSP_MODEL: "scripted",
-});
-
-const SERVER_LOG = path.join(RUN, "server.log");
-
-/** The user of the tests: the server of this clone, with a log for failures. */
-export const USER: Json = {
-  "agentLsp.server.command": [path.join(path.dirname(PYTHON), "agent-lsp"), "serve", "--log-file", SERVER_LOG],
-};
 
 const home = makeHome();
 const model = await Model.start();
@@ -44,7 +20,7 @@ const server = await CodeServer.start({
   settings: USER,
   environment: modelEnvironment(model),
 });
-export const browser = await launchBrowser();
+const browser = await launchBrowser();
 
 after(async () => {
   await browser.close();

@@ -23,8 +23,8 @@ export class Window {
   ) {}
 
   /** Open a folder and wait for the workbench. A window of its own: no tab, no choice of another test is in it. */
-  static async open(browser: Browser, server: CodeServer, folder: string, size = SIZE): Promise<Window> {
-    const context = await browser.newContext({ viewport: size });
+  static async open(browser: Browser, server: CodeServer, folder: string, size = SIZE, scale = 1): Promise<Window> {
+    const context = await browser.newContext({ viewport: size, deviceScaleFactor: scale });
     context.setDefaultTimeout(LIMIT);
     const window = new Window(context, await context.newPage(), server);
     await window.page.goto(server.folderUrl(folder), { timeout: START_LIMIT });
@@ -72,6 +72,14 @@ export class Window {
     await pause(GUARD);
   }
 
+  /** Wait until nothing moves but what turns for ever. */
+  async settle(): Promise<void> {
+    await this.page.evaluate(async () => {
+      const ending = document.getAnimations().filter(({ effect }) => effect?.getTiming().iterations !== Infinity);
+      await Promise.allSettled(ending.map(({ finished }) => finished));
+    });
+  }
+
   async press(keys: string): Promise<void> {
     await this.page.keyboard.press(keys);
   }
@@ -97,6 +105,13 @@ export class Window {
 
   private get quickField(): Locator {
     return this.quick.locator(".quick-input-box input");
+  }
+
+  /** Open the palette and type into it. */
+  async palette(text: string): Promise<void> {
+    await this.press("F1");
+    await this.quickField.fill(`>${text}`);
+    await this.quick.locator(`.monaco-list-row[aria-label^="${text.trim()}"]`).first().waitFor();
   }
 
   /** Run a command from the palette, by its whole name. An open palette never learns of new commands: it is reopened. */
