@@ -5,12 +5,13 @@ import { readFile } from "node:fs/promises";
 import { context } from "esbuild";
 
 const watch = process.argv.includes("--watch");
+const outdir = process.argv.includes("--out") ? process.argv[process.argv.indexOf("--out") + 1] : "dist";
 const common = {
   bundle: true,
   minify: !watch,
   sourcemap: watch,
   logLevel: "info",
-  outdir: "dist",
+  outdir,
   legalComments: "none",
 };
 

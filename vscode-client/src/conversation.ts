@@ -82,6 +82,10 @@ export class Conversation {
         call.state = event.behavior === "ask" ? "asked" : "running";
         return [call];
       }
+      case "approval_requested": {
+        const call = turn.items.find((item): item is CallItem => isAsked(item, event.tool, agent));
+        return call === undefined ? [] : [Object.assign(call, { target: event.target })];
+      }
       case "tool_started": {
         const call = this.call(turn, event.call_id, event.tool, agent);
         return [Object.assign(call, { state: "running", arguments: event.arguments })];
@@ -123,7 +127,6 @@ export class Conversation {
         return "all";
       case "turn_started":
       case "hook_reached":
-      case "approval_requested":
       case "approval_resolved":
       case "command_ran":
         return [];
@@ -222,7 +225,7 @@ export class Conversation {
     if (found !== undefined) {
       return found;
     }
-    const parts = { arguments: {}, output: "", result: "", changes: [] };
+    const parts = { target: "", arguments: {}, output: "", result: "", changes: [] };
     return this.add<CallItem>(turn, {
       kind: "call",
       id: this.nextId(),
@@ -248,6 +251,12 @@ export class Conversation {
     this.number += 1;
     return `${this.id}/${this.number}`;
   }
+}
+
+/** Whether a call waits for an answer that was not asked for yet: a question does not name its call. */
+function isAsked(item: Item, tool: string, agent: string | null): boolean {
+  const { kind } = item;
+  return kind === "call" && item.state === "asked" && item.target === "" && item.tool === tool && item.agent === agent;
 }
 
 function hookText({ action, tool, fired_by: by, reason }: AgentEvent & { readonly type: "hook_acted" }): string {

@@ -19,6 +19,8 @@ export interface CallItem {
   readonly agent: string | null;
   readonly callId: string;
   readonly tool: string;
+  /** What it is about, as the human was asked; empty where nobody was asked. */
+  target: string;
   state: CallState;
   arguments: Readonly<Record<string, unknown>>;
   output: string;

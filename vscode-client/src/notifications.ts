@@ -6,6 +6,11 @@ import type { Approvals, Question } from "./approvals";
 import type { ApprovalAnswer, ApprovalRequest } from "./protocol";
 import { plain } from "./text";
 
+const [ALLOW, MORE, DENY] = ["Allow", "More…", "Deny"];
+const ANSWERS: ReadonlyMap<string, ApprovalAnswer> = new Map([
+  [ALLOW, { decision: "allow" }],
+  [DENY, { decision: "deny" }],
+]);
 const GUARD_MILLISECONDS = 400; // an Allow that comes sooner was meant for something else
 
 export class ApprovalNotifications implements Disposable {
@@ -47,18 +52,19 @@ export class ApprovalNotifications implements Disposable {
     }
   }
 
-  private async ask({ request }: Question): Promise<void> {
+  private async ask(question: Question): Promise<void> {
+    const { request } = question;
     this.shown = request.id;
-    const answers = answersTo(request);
     const look = request.diff === null ? "Show Details" : "Show Change";
     const since = this.now();
-    const title = await window.showWarningMessage(questionText(request), look, ...answers.keys());
+    const title = await window.showWarningMessage(questionText(request), look, ALLOW, MORE, DENY);
+    const isHasty = title === ALLOW && this.now() - since < GUARD_MILLISECONDS;
+    const answer = title === MORE ? await chooseAnswer(request) : ANSWERS.get(title ?? "");
     if (this.approvals.find(request.id) === undefined) {
       return; // withdrawn, or answered elsewhere
     }
-    const answer = title === undefined ? undefined : answers.get(title);
-    if (answer?.decision === "allow" && this.now() - since < GUARD_MILLISECONDS) {
-      void this.ask({ request, decided: new Map() });
+    if (isHasty) {
+      void this.ask(question);
       return;
     }
     this.shown = undefined;
@@ -79,11 +85,25 @@ export function questionText(request: ApprovalRequest): string {
   return plain(`Allow ${request.tool}: ${request.target}? ${request.reason} [${request.id.slice(0, 8)}]`);
 }
 
-function answersTo(request: ApprovalRequest): ReadonlyMap<string, ApprovalAnswer> {
-  const answers = new Map<string, ApprovalAnswer>([["Allow", { decision: "allow" }]]);
+/** The answers that a notification has no room for; undefined where none is chosen. */
+async function chooseAnswer(request: ApprovalRequest): Promise<ApprovalAnswer | undefined> {
+  const answers = new Map<string, ApprovalAnswer | undefined>();
   if (request.rule !== null) {
     answers.set("Allow in This Session", { decision: "allow", scope: "session" });
     answers.set(`Always Allow ${request.rule}`, { decision: "allow", scope: "always" });
   }
-  return answers.set("Deny", { decision: "deny" });
+  answers.set("Deny with Feedback…", undefined);
+  const title = plain(`${request.tool}: ${request.target}`);
+  const chosen = await window.showQuickPick([...answers.keys()], { title, placeHolder: "What shall the agent hear?" });
+  if (chosen === undefined) {
+    return undefined;
+  }
+  return answers.get(chosen) ?? denyWithFeedback();
+}
+
+/** Ask what the agent shall do instead; undefined where that is left. */
+export async function denyWithFeedback(): Promise<ApprovalAnswer | undefined> {
+  const prompt = "What shall the agent do instead?";
+  const feedback = await window.showInputBox({ title: "Agent: Reject with Feedback", prompt, ignoreFocusOut: true });
+  return feedback === undefined ? undefined : { decision: "deny", feedback };
 }

@@ -13,6 +13,7 @@ import {
 
 import type { Approvals, Question } from "./approvals";
 import { CHANGE_SCHEME, questionAt, readChangeUri, type Changes } from "./changes";
+import { denyWithFeedback } from "./notifications";
 import type { Hunk } from "./protocol";
 
 const GUARD_MILLISECONDS = 400; // an Accept that comes sooner was meant for what was there before
@@ -67,13 +68,9 @@ export class Review implements CodeLensProvider, Disposable {
     if (id === undefined) {
       return;
     }
-    const feedback = await window.showInputBox({
-      title: "Agent: Reject with Feedback",
-      prompt: "What shall the agent do instead?",
-      ignoreFocusOut: true,
-    });
-    if (feedback !== undefined) {
-      this.approvals.answer(id, { decision: "deny", feedback });
+    const answer = await denyWithFeedback();
+    if (answer !== undefined) {
+      this.approvals.answer(id, answer);
       await this.next();
     }
   }

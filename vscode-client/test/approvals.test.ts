@@ -96,7 +96,7 @@ test("a notification has the answers in order, the first one harmless", async ()
   expect(shown.messages.map(({ text, choices }) => ({ text, choices }))).toEqual([
     {
       text: "Allow edit_file: a.py? Writing asks [approval]",
-      choices: ["Show Change", "Allow", "Allow in This Session", "Always Allow edit_file(/a.py)", "Deny"],
+      choices: ["Show Change", "Allow", "More…", "Deny"],
     },
   ]);
   shown.messages[0]?.answer("Deny");
@@ -107,10 +107,44 @@ test("a command has no rule to remember, and its text makes no link", async () =
   const { approvals, clock } = notified();
   const { answer } = ask(approvals, command());
   expect(shown.messages[0]?.text).toBe("Allow shell: make [x] (command:y)? Writing asks [approval]");
-  expect(shown.messages[0]?.choices).toEqual(["Show Details", "Allow", "Deny"]);
+  expect(shown.messages[0]?.choices).toEqual(["Show Details", "Allow", "More…", "Deny"]);
   clock.now = 400;
   shown.messages[0]?.answer("Allow");
   expect(await answer).toEqual({ decision: "allow" });
+});
+
+test("what a notification has no room for is a list", async () => {
+  const { approvals } = notified();
+  const { answer } = ask(approvals);
+  shown.messages[0]?.answer("More…");
+  await settled();
+  expect(shown.messages[1]?.choices).toEqual([
+    "Allow in This Session",
+    "Always Allow edit_file(/a.py)",
+    "Deny with Feedback…",
+  ]);
+  shown.messages[1]?.answer("Always Allow edit_file(/a.py)");
+  expect(await answer).toEqual({ decision: "allow", scope: "always" });
+});
+
+test("a refusal says what to do instead, and one that is left half-way answers nothing", async () => {
+  const { approvals } = notified();
+  const { answer } = ask(approvals, command());
+  const first = ask(approvals);
+  shown.messages[0]?.answer("More…");
+  await settled();
+  shown.messages[1]?.answer("Deny with Feedback…");
+  await settled();
+  shown.messages[2]?.answer("use git");
+  expect(await answer).toEqual({ decision: "deny", feedback: "use git" });
+  await settled();
+  shown.messages[3]?.answer("More…");
+  await settled();
+  shown.messages[4]?.answer(undefined);
+  await settled();
+  expect(approvals.questions).toHaveLength(1);
+  approvals.clear();
+  expect(await first.answer).toBeNull();
 });
 
 test("an Allow within the guard is asked again", async () => {

@@ -155,6 +155,9 @@ export const window = {
   showInformationMessage: show,
   showWarningMessage: show,
   showErrorMessage: show,
+  showQuickPick: (choices: readonly string[], { title }: { readonly title: string }): Promise<string | undefined> =>
+    show(title, ...choices),
+  showInputBox: ({ title }: { readonly title: string }): Promise<string | undefined> => show(title),
   activeTextEditor: undefined as unknown,
   tabGroups: { all: [] as { tabs: { input: unknown }[] }[], close: (): Promise<boolean> => Promise.resolve(true) },
 };

@@ -96,6 +96,7 @@ const CALL: CallItem = {
   agent: null,
   callId: "c",
   tool: "edit_file",
+  target: "",
   state: "ok",
   arguments: { path: "a.py", edits: [{ old: "one\n", new: "<b>1</b>\n" }] },
   output: "",

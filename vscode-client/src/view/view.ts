@@ -148,7 +148,7 @@ export class AgentView implements WebviewViewProvider, Disposable {
       this.post({ type: "focus" });
     }
     const waiting = this.parts.approvals.questions.length;
-    this.view.badge = waiting === 0 ? undefined : { value: waiting, tooltip: `${waiting} to approve` };
+    this.view.badge = { value: waiting, tooltip: `${waiting} to approve` }; // undefined would leave the last one
   }
 
   private state(): ShownState {

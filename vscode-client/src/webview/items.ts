@@ -13,8 +13,8 @@ export interface Tools {
 }
 
 const CALL_STATES: Readonly<Record<CallItem["state"], string>> = {
-  asked: "? asks",
-  running: "… runs",
+  asked: "· waits for you",
+  running: "· runs",
   ok: "✓",
   error: "✗ failed",
   denied: "⊘ denied",
@@ -72,7 +72,8 @@ function callNode(item: CallItem): HTMLElement {
     ...(result === "" ? [] : [element("pre", { class: "result", tabindex: "0" }, result)]),
   ];
   const state = element("span", { class: `state ${item.state}` }, CALL_STATES[item.state]);
-  const summary = [element("code", {}, item.tool), ` ${target(item.arguments)} `, state];
+  const about = item.target === "" ? target(item.arguments) : item.target;
+  const summary = [element("code", {}, item.tool), ` ${about} `, state];
   return element("div", { class: "call" }, folded(`fold ${item.id}`, summary, parts, false));
 }
 

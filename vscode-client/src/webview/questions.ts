@@ -68,7 +68,6 @@ export class Questions {
       { class: "question", "aria-label": `Allow ${tool}: ${target}?` },
       element("p", {}, "Allow ", element("code", {}, tool), ` ${target}?`),
       element("p", { class: "hint" }, reason),
-      ...(diff === null ? [] : [folded(`diff ${id}`, ["Change"], [diffBlock(diff)], true)]),
       element(
         "div",
         { class: "bar wrap" },
@@ -78,6 +77,7 @@ export class Questions {
         button("Deny", deny, { class: "secondary" }),
       ),
       feedback,
+      ...(diff === null ? [] : [folded(`diff ${id}`, ["Change"], [diffBlock(diff)], true)]),
     );
   }
 }
