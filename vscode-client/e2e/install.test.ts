@@ -1,9 +1,11 @@
 // As a user would: the .vsix in a clean VS Code, with nothing prepared but Python.
 
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import path from "node:path";
 
 import { FIX, RIGHT } from "./harness/project.ts";
-import { ROOT } from "./harness/places.ts";
+import { PYTHON, ROOT } from "./harness/places.ts";
 import { scenario } from "./harness/suite.ts";
 import { eventually } from "./harness/wait.ts";
 
@@ -37,7 +39,7 @@ scenario(
 );
 
 scenario(
-  "where the server cannot be installed, a message says so and opens the log",
+  "without a package index a message says so and opens the log; with a folder of wheels it installs",
   { own: { environment: ISOLATED }, fails: true },
   async (it) => {
     const { window } = it;
@@ -46,12 +48,18 @@ scenario(
     const failure = window.toast("The agent's server could not be installed.");
     await failure.waitFor({ timeout: INSTALL_LIMIT });
     await window.pressButton(failure, "Show Log");
-
-    const log = window.page.locator(".output-view-container, .editor-instance").filter({ hasText: "pip install" });
-    await eventually("the log shows what pip said", async () => {
-      const text = (await log.first().textContent()) ?? "";
-      return text.replaceAll("\u00a0", " ").includes("No matching distribution found");
-    });
+    await eventually("the log shows what pip said", async () =>
+      (await window.shown(window.page.locator(".panel .monaco-editor"))).includes("No matching distribution found"),
+    );
     assert.deepEqual(await it.model.requests(), []);
+
+    const wheels = path.join(path.dirname(it.project.root), "wheels");
+    execFileSync(PYTHON, ["-m", "pip", "wheel", "--quiet", "--wheel-dir", wheels, ROOT], { stdio: "inherit" });
+    it.server.set({ "agentLsp.server.wheels": wheels });
+    await it.model.text("Here I am.");
+    await window.view.getByRole("button", { name: "Try Again" }).click();
+    await window.item("agent").locator(".codicon-hubot").waitFor({ timeout: INSTALL_LIMIT });
+    await window.prompt("Are you there?");
+    await window.view.locator("#transcript", { hasText: "Here I am." }).waitFor();
   },
 );

@@ -6,6 +6,7 @@ import "./palette.test.ts";
 import "./documents.test.ts";
 import "./keyboard.test.ts";
 import "./review.test.ts";
+import "./view.test.ts";
 import "./hooks.test.ts";
 import "./lifecycle.test.ts";
 import "./trust.test.ts";

@@ -5,7 +5,7 @@ import { mkdirSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 
-import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
+import type { Browser, BrowserContext, FrameLocator, Locator, Page } from "playwright-core";
 
 import type { CodeServer } from "./code-server.ts";
 import { RUN } from "./places.ts";
@@ -199,6 +199,11 @@ export class Window {
         .map(({ text }) => text),
     );
     return lines.join("\n").replaceAll("\u00a0", " ");
+  }
+
+  /** The page of the agent view. */
+  get view(): FrameLocator {
+    return this.page.frameLocator("iframe.webview.ready").frameLocator("#active-frame");
   }
 
   // Changes that wait
