@@ -102,7 +102,8 @@ export async function connect(
     }
   });
   return {
-    request: (method, params, token) => client.sendRequest(method, params, token),
+    request: (method, params, token) =>
+      token === undefined ? client.sendRequest(method, params) : client.sendRequest(method, params, token),
     settingsChanged: () => client.sendNotification("workspace/didChangeConfiguration", { settings: null }),
     stop: async () => {
       stopping = true;
