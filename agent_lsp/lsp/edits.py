@@ -140,11 +140,11 @@ class EditedDocuments:
             "save": True,
         }
         match await self._request("agent/writeDocument", params, APPLY_SECONDS):
-            case {"applied": True}:
+            case {"applied": True, **rest}:
                 with anyio.move_on_after(SETTLE_SECONDS):
                     while self._shows(path.path, document.text, exactly=True):
                         await self._mirror.next_change()
-                    return Written.SAVED
+                    return Written.HELD if rest.get("saved") is False else Written.SAVED
                 raise _refused(path, "it says that it did, and shows the old text")
             case {"applied": False, **rest}:
                 now = await self.get(path.path)

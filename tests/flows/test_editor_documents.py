@@ -298,6 +298,29 @@ async def test_client_of_ours_that_edits_and_fails_then_leaves_it_unclear(
     assert heard(server).startswith("Error [editor_unclear]")
 
 
+@pytest.mark.requirement("F34", "S4-documents")
+async def test_client_of_ours_leaves_the_saving_of_unsaved_text_to_the_human(
+    tmp_path: Path, text: Path, server: OpenAIServer
+) -> None:
+    server.reply_tool_calls(EDIT)
+    server.reply_text("done")
+
+    async with editor(tmp_path, server, documents=True, **ACCEPT) as client:
+        buffer = Buffer(client, text)
+
+        async def write(params: Any) -> Any:
+            await buffer.become(buffer.edited(params["edits"]))
+            return {"applied": True, "saved": False}
+
+        client.handlers["agent/writeDocument"] = write
+        await buffer.open()
+        await buffer.become(TYPED)
+        await client.request("agent/prompt", {"prompt": "x"})
+
+    assert (buffer.text, text.read_text()) == (EDITED, OLD)
+    assert "It is in the editor, not saved yet" in heard(server)
+
+
 @pytest.mark.requirement("S4-documents")
 async def test_client_of_ours_that_says_it_edited_and_shows_the_old_text_is_not_believed(
     tmp_path: Path, text: Path, server: OpenAIServer

@@ -164,6 +164,13 @@ class OpenAIServer:
         if self._answers or self.unexpected:
             raise AssertionError(f"{len(self._answers)} answers left, {self.unexpected} requests too many")
 
+    def forget(self) -> None:
+        """Start anew: no answers are left, no requests have come."""
+        self._answers.clear()
+        self.requests.clear()
+        self.unexpected = 0
+        self.client_left.clear()
+
     def wait_for_requests(self, count: int, timeout: float = 10.0) -> None:
         """Block until so many requests have come. Raises AssertionError after ``timeout`` seconds."""
         with self._asked:
