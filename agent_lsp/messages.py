@@ -44,12 +44,14 @@ class ToolCall:
     """A call as the model wrote it: ``arguments`` is raw JSON text, not yet parsed.
 
     ``id`` is unique within its assistant message; ``provider_id`` is what the server sent, where that differs (F50).
+    ``extra`` is what else it sent with the call and wants back with it, as JSON text: Gemini's signatures.
     """
 
     id: str
     name: str
     arguments: str
     provider_id: str | None = None
+    extra: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,16 +118,30 @@ class ToolSchema:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Token counts as the server reported them; they add up over requests."""
+    """Token counts as the server reported them; they add up over requests.
+
+    ``cached_tokens`` are those of the input that the server did not have to read anew. ``cost`` is in the currency of
+    the server's bill, or of the prices in settings; None where neither tells it.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
+    cost: float | None = None
 
     def __add__(self, other: "Usage") -> "Usage":
+        costs = [cost for cost in (self.cost, other.cost) if cost is not None]
         return Usage(
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            cost=sum(costs) if costs else None,
         )
+
+    def __str__(self) -> str:
+        cached = f" ({self.cached_tokens:,} of them cached)" if self.cached_tokens else ""
+        cost = "" if self.cost is None else f", cost {self.cost:.4f}"
+        return f"{self.input_tokens:,} tokens in{cached}, {self.output_tokens:,} out{cost}"
 
 
 _REMINDER_TAG = re.compile(r"<(\s*/?\s*system-reminder)", re.IGNORECASE)
