@@ -76,6 +76,11 @@ class OpenAIChatModel:
         self.memory.set_context_window(tokens)
         self._in_force = replace(self._in_force, context_window=self.settings.context_window or tokens)
 
+    def forget(self) -> None:
+        """Know nothing about the server any more, but what is set."""
+        self.memory.forget()
+        self._heed_memory()
+
     def _heed_memory(self) -> None:
         known, settings = self.memory.known, self.settings
         self._in_force = replace(

@@ -96,7 +96,7 @@ QUIRKS: tuple[Quirk, ...] = (
     ),
     _quirk(
         "strict_roles",
-        "as `system_first`; user messages in a row become one; a word of ours stands between a tool result and the user",
+        "as `system_first`; user messages in a row become one; a word of ours stands between a result and the user",
         r"roles? must alternate|unexpected role .?user.? after role|expected last role|consecutive .{0,20}(user|role)",
     ),
     _quirk(

@@ -20,8 +20,9 @@ from agent_lsp.hooks.builtin import install_builtin, plan_guard
 from agent_lsp.hooks.registry import HookRegistry
 from agent_lsp.hooks.trust import Trust
 from agent_lsp.models.base import Model
+from agent_lsp.models.memory import ModelMemory
 from agent_lsp.models.openai_chat import OpenAIChatModel
-from agent_lsp.models.settings import OPENAI_BASE_URL, OpenAIChatSettings
+from agent_lsp.models.settings import OPENAI_BASE_URL, OpenAIChatSettings, Prices
 from agent_lsp.permissions.grants import Grants, grants_directory
 from agent_lsp.permissions.policy import PermissionMode, Policy
 from agent_lsp.session.directories import config_directory, state_directory, trust_store
@@ -167,7 +168,7 @@ class _Models:
             return self._fixed
         settings = endpoint_settings(loaded)
         if self._endpoint is None or self._endpoint.settings != settings:
-            self._endpoint = OpenAIChatModel(settings)
+            self._endpoint = endpoint_model(settings)
         return self._endpoint
 
 
@@ -248,6 +249,11 @@ async def _keep_baseline(validation: Validation, prepared: PreparedCall) -> None
         await validation.before_change()
 
 
+def endpoint_model(settings: OpenAIChatSettings) -> OpenAIChatModel:
+    """The model at an endpoint, with what earlier sessions have found out about it."""
+    return OpenAIChatModel(settings, ModelMemory(state_directory() / "models", settings.base_url, settings.name))
+
+
 def endpoint_settings(loaded: LoadedSettings) -> OpenAIChatSettings:
     """The configured model server. A key is needed unless another server than the default one was chosen."""
     model = loaded.settings.model
@@ -268,7 +274,9 @@ def endpoint_settings(loaded: LoadedSettings) -> OpenAIChatSettings:
         max_output_tokens=model.max_output_tokens,
         temperature=model.temperature,
         reasoning_effort=model.reasoning_effort,
-        quirks=model.quirks,
+        quirks={str(name): value for name, value in model.quirks.items()},
+        context_window=model.context_window,
+        prices=None if model.prices is None else Prices(**model.prices.model_dump()),
     )
 
 
