@@ -164,6 +164,7 @@ class Transcript(Sequence[ChatMessage]):
         self._messages: list[ChatMessage] = []
         self._open: list[str] = []
         self._in_tool_phase = False
+        self._view: Transcript | None = None
         self.extend(*messages)
 
     def append(self, message: ChatMessage) -> None:
@@ -178,11 +179,28 @@ class Transcript(Sequence[ChatMessage]):
             self._open = ids
             self._in_tool_phase = bool(ids)
         self._messages.append(message)
+        if self._view is not None:
+            self._view.append(message)
 
     def extend(self, *messages: ChatMessage) -> None:
         """Append several messages, in order."""
         for message in messages:
             self.append(message)
+
+    @property
+    def view(self) -> "Transcript":
+        """What the model is shown: all of it, or what ``shorten`` put in the place of its beginning."""
+        return self if self._view is None else self._view
+
+    def shorten(self, messages: Iterable[ChatMessage]) -> None:
+        """Show the model these in the place of everything so far; the record itself stays whole.
+
+        Raises TranscriptError for messages that are no history, and while calls are open.
+        """
+        self.require_paired()
+        view = Transcript(messages)
+        view.require_paired()
+        self._view = view
 
     def _answer(self, call_id: str) -> None:
         if not self._in_tool_phase:

@@ -11,6 +11,7 @@ import anyio.to_thread
 from agent_lsp.agent.events import (
     AgentEvent,
     ConfiguredHookRan,
+    HistoryCompacted,
     HookActed,
     HookFailed,
     HookReached,
@@ -60,6 +61,9 @@ def _line(event: AgentEvent) -> str | None:
             return None if line is None else f"[Agent {event.agent}] {line}"
         case PermissionDecided():
             return f"[Permission] {event.tool}: {event.behavior} ({event.source}) - {event.reason}"
+        case HistoryCompacted():
+            sizes = f"{event.tokens_before:,} → {event.tokens_after:,} tokens"
+            return f"[Model] the conversation was made shorter ({event.how}, {event.reason}): {sizes}"
         case ModelRetry():
             return f"[Model] retry {event.attempt} in {event.delay:.1f} s - {event.reason}"
         case _:

@@ -10,6 +10,7 @@ from agent_lsp.agent.events import (
     AgentEvent,
     AssistantReplied,
     ConfiguredHookRan,
+    HistoryCompacted,
     HookActed,
     HookFailed,
     PermissionDecided,
@@ -19,7 +20,7 @@ from agent_lsp.agent.events import (
     TurnFinished,
     TurnStarted,
 )
-from agent_lsp.messages import thaw
+from agent_lsp.messages import Usage, thaw
 
 _log = logging.getLogger(__name__)
 
@@ -65,6 +66,11 @@ def _markdown(event: AgentEvent) -> str | None:
             return f"{event.tool} → {'error' if result.is_error else 'ok'}\n\n{fenced(result.content[:_SHOWN] + cut)}"
         case PermissionDecided(behavior=behavior) if behavior != "allow":
             return f"*Permission: {behavior} {event.tool} - {event.reason}*"
+        case HistoryCompacted():
+            sizes = f"{event.tokens_before:,} → {event.tokens_after:,} tokens"
+            return (
+                f"*The conversation was made shorter for the model ({event.how}): {sizes}. This transcript is whole.*"
+            )
         case HookActed():
             return f"*Hook {event.fired_by}: {event.action} {event.tool or ''} - {event.reason}*"
         case HookFailed():
@@ -74,8 +80,10 @@ def _markdown(event: AgentEvent) -> str | None:
         case SubagentEvent():
             text = _markdown(event.event)
             return None if text is None else "\n".join(f"> {line}".rstrip() for line in text.splitlines())
-        case TurnFinished(stop_reason=reason, error=error) if reason != "completed":
-            return f"*Ended: {reason}{f' - {error}' if error else ''}*"
+        case TurnFinished(stop_reason=reason, error=error, usage=usage, session_usage=total):
+            ended = "" if reason == "completed" else f"*Ended: {reason}{f' - {error}' if error else ''}*"
+            spent = f"*{usage}; session: {total}*" if usage != Usage() else ""
+            return "\n\n".join(filter(None, (ended, spent))) or None
         case _:
             return None
 

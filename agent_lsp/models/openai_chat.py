@@ -71,6 +71,12 @@ class OpenAIChatModel:
         """Tokens, where they are set or the server has told them."""
         return self._in_force.context_window
 
+    @property
+    def input_limit(self) -> int | None:
+        """The context less room for an answer."""
+        window = self.context_window
+        return None if window is None else window - min(self.settings.max_output_tokens or window // 8, window // 2)
+
     def learn_context_window(self, tokens: int) -> None:
         """Remember what the server told; what is set counts more."""
         self.memory.set_context_window(tokens)

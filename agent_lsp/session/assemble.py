@@ -11,12 +11,14 @@ from typing import Any
 
 from agent_lsp.agent.agent import Agent
 from agent_lsp.agent.events import PermissionDecided
+from agent_lsp.agent.instructions import Instructions
 from agent_lsp.agent.profiles import PRODUCT, Profile, profile, require_fixed
 from agent_lsp.agent.prompt import system_prompt
-from agent_lsp.agent.subagents import spawn_agent_tool
+from agent_lsp.agent.subagents import current_agent, spawn_agent_tool
 from agent_lsp.approvals import ApprovalReply, ApprovalRequest, Approver
 from agent_lsp.errors import ConfigurationError
 from agent_lsp.hooks.builtin import install_builtin, plan_guard
+from agent_lsp.hooks.contract import HookEvent
 from agent_lsp.hooks.registry import HookRegistry
 from agent_lsp.hooks.trust import Trust
 from agent_lsp.models.base import Model
@@ -104,6 +106,8 @@ def open_session(options: SessionOptions) -> Session:
     models = _Models(options.model)
     validation = programs.validation if "validation" in chosen.capabilities and options.validate else None
     has_hooks = "hooks" in chosen.capabilities
+    instructions = Instructions(workspace, may_read=policy.may_read, reader=current_agent.get)
+    events.subscribe(instructions.note)
 
     def configure(loaded: LoadedSettings) -> None:
         """Let settings hold for what lives as long as the session and needs no model."""
@@ -114,19 +118,22 @@ def open_session(options: SessionOptions) -> Session:
 
     def build(loaded: LoadedSettings) -> Agent:
         """The agent that these settings describe."""
+        instructions.names = loaded.settings.agent.instructions if chosen is PRODUCT else ()
         return Agent(
             model=models.get(loaded),
-            system=system_prompt(workspace),
+            system=system_prompt(workspace) + instructions.standing(),
             tools=tools,
             policy=policy,
             approver=approver,
             audit=options.audit or _silent,
-            hooks=_hooks(options, loaded, policy, configured, validation) if has_hooks else None,
+            hooks=_hooks(options, loaded, policy, configured, validation, instructions) if has_hooks else None,
             workspace=workspace,
             emit=events.emit,
             documents=options.documents,
             environment=programs.environment,
             max_turns=loaded.settings.agent.max_turns,
+            instructions=instructions,
+            open_tasks=tasks.open_ones,
         )
 
     session = Session(
@@ -228,9 +235,11 @@ def _hooks(
     policy: Policy,
     configured: ConfiguredHooks,
     validation: Validation | None,
+    instructions: Instructions,
 ) -> HookRegistry:
     """All hooks, the in-process ones before the configured ones (R1)."""
     registry = HookRegistry()
+    registry.register(HookEvent.PRE_TOOL_USE, instructions.before_call, name="instructions")
     install_builtin(registry, loaded.settings.agent.builtin_hooks, options.root)
     registry.register_guard(
         "plan-mode", lambda prepared: plan_guard(prepared) if policy.mode is PermissionMode.PLAN else None

@@ -17,6 +17,7 @@ from agent_lsp.agent.events import (
     AgentEvent,
     AssistantReplied,
     FileChanged,
+    HistoryCompacted,
     StopReason,
     SubagentEvent,
     TurnFinished,
@@ -88,6 +89,8 @@ class Session:
         self._build = build
         self._mode_set: str | None = None
         self._changed: dict[str, None] = {}
+        self.usage = Usage()
+        """Of all prompts so far."""
         self._usage = Usage()
         self._report: ValidationReport | None = None
         self._turn = anyio.Lock()
@@ -123,8 +126,9 @@ class Session:
         match event:
             case FileChanged(path=path):
                 self._changed[path] = None
-            case AssistantReplied(usage=usage):
+            case AssistantReplied(usage=usage) | HistoryCompacted(usage=usage):
                 self._usage += usage
+                self.usage += usage
             case SubagentEvent():
                 self._note(event.event)
 
@@ -215,7 +219,11 @@ class Session:
                         if self.validation is not None:
                             self.validation.end_prompt()
                         finished = replace(
-                            finished, changes=tuple(self._changed), usage=self._usage, validation=self._report
+                            finished,
+                            changes=tuple(self._changed),
+                            usage=self._usage,
+                            session_usage=self.usage,
+                            validation=self._report,
                         )
                         self._events.emit(finished)
                         unsubscribe()
