@@ -94,7 +94,7 @@ def shorten(messages: Sequence[ChatMessage], target: int) -> Compacted | None:
 def condense(messages: Sequence[ChatMessage], target: int, summary: str, *, how: How) -> Compacted:
     """The user's words, a summary of what else was in the old blocks, and the newest blocks, cut where they must be."""
     old, new = split(messages, target)
-    words = [message for block in old for message in block if _is_users(message)]
+    words, _ = by_speaker(old)
     note = UserMessage(content=system_reminder(f"{_LEFT_OUT}\n\n{summary}"), injected=True)
     for size in (None, _SHORT * 4, _SHORT, _SHORTEST):
         kept = new if size is None else [_cut(block, size) for block in new]
@@ -111,8 +111,13 @@ _LEFT_OUT = (
 )
 
 
-def _is_users(message: ChatMessage) -> bool:
-    return isinstance(message, UserMessage) and not message.injected
+def by_speaker(blocks: Iterable[Block]) -> tuple[list[ChatMessage], list[ChatMessage]]:
+    """The user's own words, and everything else."""
+    users, others = list[ChatMessage](), list[ChatMessage]()
+    for block in blocks:
+        for message in block:
+            (users if isinstance(message, UserMessage) and not message.injected else others).append(message)
+    return users, others
 
 
 def _cut(block: Block, size: int) -> Block:

@@ -13,6 +13,7 @@ import anyio
 from agent_lsp.agent.agent import Agent
 from agent_lsp.agent.compaction import (
     Block,
+    by_speaker,
     condense,
     digest,
     estimate,
@@ -28,6 +29,7 @@ from agent_lsp.messages import Transcript, Usage, UserMessage, thaw
 from agent_lsp.models.base import ModelRequest, Reply, RetryWait
 
 _SUMMARY_SECONDS = 120.0
+_WORTH_A_SUMMARY = 500  # tokens that are not the user's words
 _LEAST = 400  # characters of a summary, however small the room
 _SUMMARY_INPUT = 120_000  # characters; far less than it came from
 _SUMMARISE = """\
@@ -102,7 +104,7 @@ class ContextWindow:
             made = condense(view, room, text, how="summary" if summary else "digest")
         self._transcript.shorten(made.messages)
         after = self.tokens()
-        self._futile = 0 if made.fits else after + after // 10
+        self._futile = 0 if made.fits else after + after // 4  # or every round would be followed by another try
         self._agent.emit(
             HistoryCompacted(
                 reason=reason,
@@ -124,7 +126,8 @@ class ContextWindow:
 
     async def _summary(self, old: Sequence[Block], room: int) -> tuple[str, Usage]:
         """What the model makes of the old blocks; empty where it cannot."""
-        if not old:
+        users, others = by_speaker(old)
+        if estimate(others) < _WORTH_A_SUMMARY or estimate(users) > room:
             return "", Usage()
         text = rendered(old, min(_SUMMARY_INPUT, max(room, 1) * 3))
         request = ModelRequest(

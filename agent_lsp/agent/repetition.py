@@ -35,8 +35,9 @@ class Repetition:
         for call in calls:
             result = results[call.id]
             step = (call.name, _canonical(call.arguments), result.content)
+            if step[:2] not in (earlier[:2] for earlier in steps):  # of one round, the model could not know
+                self._heed_call(step, failed=result.is_error)
             steps.append(step)
-            self._heed_call(step, failed=result.is_error)
         self._rounds.append(hash(tuple(steps)))
         longest = max(length * times for length, times in ROUNDS.items())
         del self._rounds[:-longest]
