@@ -102,7 +102,7 @@ async def test_old_rounds_become_a_summary_with_tasks_and_files(tmp_path: Path) 
 @pytest.mark.requirement("F53")
 @pytest.mark.parametrize("failure", [ModelError("down"), says(""), OVERFLOW], ids=["error", "empty", "too long"])
 async def test_a_summary_that_fails_is_replaced_by_a_digest(failure: Step, tmp_path: Path) -> None:
-    script = [*(noted(number) for number in range(8)), OVERFLOW, summing_up(failure), says("done")]
+    script: list[Step] = [*(noted(number) for number in range(8)), OVERFLOW, summing_up(failure), says("done")]
     made = harness(tmp_path, script, limit=None)
     for _ in range(30):  # what no cutting of results makes small
         made.transcript.append(AssistantMessage(content="I thought about it for long. " * 20))
@@ -116,7 +116,8 @@ async def test_a_summary_that_fails_is_replaced_by_a_digest(failure: Step, tmp_p
 
 @pytest.mark.requirement("F53")
 async def test_a_second_refusal_ends_the_turn_with_what_to_do(tmp_path: Path) -> None:
-    made = harness(tmp_path, [*(noted(number) for number in range(4)), OVERFLOW, OVERFLOW], limit=None)
+    script: list[Step] = [*map(noted, range(4)), OVERFLOW, OVERFLOW]
+    made = harness(tmp_path, script, limit=None)
     with pytest.raises(ContextOverflow) as caught:
         await made.run("go on")
     assert str(caught.value) == (
