@@ -7,7 +7,7 @@ workspace, or may not be read, is never told.
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from agent_lsp.agent.events import AgentEvent, HistoryCompacted, SubagentFinished
+from agent_lsp.agent.events import AgentEvent, HistoryCompacted, SubagentEvent, SubagentFinished
 from agent_lsp.errors import ToolError
 from agent_lsp.hooks.contract import HookContext, HookResult
 from agent_lsp.messages import SystemMessage, escape_reminders, system_reminder
@@ -78,7 +78,7 @@ class Instructions:
         match event:
             case HistoryCompacted():
                 self._told.pop("", None)
-            case SubagentFinished(agent=agent):
+            case SubagentFinished(agent=agent) | SubagentEvent(agent=agent, event=HistoryCompacted()):
                 self._told.pop(agent, None)
 
 

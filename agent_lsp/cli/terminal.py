@@ -18,23 +18,26 @@ from agent_lsp.agent.events import (
     ModelRetry,
     PermissionDecided,
     SubagentEvent,
+    TurnFinished,
     ValidationFinished,
     ValidationStarted,
     ValidatorFinished,
 )
 from agent_lsp.approvals import ApprovalReply, ApprovalRequest, Scope, visible
 from agent_lsp.cli.lines import one_line
-from agent_lsp.messages import thaw
+from agent_lsp.messages import Usage, thaw
 
 
 class LifecycleLog:
-    """Writes one line for each lifecycle event, in the form of A66 and A67."""
+    """Writes one line for each lifecycle event, in the form of A66 and A67; on a terminal, what a turn took as well."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def __call__(self, event: AgentEvent) -> None:
         line = _line(event)
+        if isinstance(event, TurnFinished) and event.usage != Usage() and self._stream.isatty():
+            line = f"[Usage] {event.usage}"
         if line is not None:
             print(one_line(line), file=self._stream, flush=True)
 

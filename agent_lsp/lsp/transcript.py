@@ -20,7 +20,7 @@ from agent_lsp.agent.events import (
     TurnFinished,
     TurnStarted,
 )
-from agent_lsp.messages import Usage, thaw
+from agent_lsp.messages import thaw
 
 _log = logging.getLogger(__name__)
 
@@ -80,10 +80,8 @@ def _markdown(event: AgentEvent) -> str | None:
         case SubagentEvent():
             text = _markdown(event.event)
             return None if text is None else "\n".join(f"> {line}".rstrip() for line in text.splitlines())
-        case TurnFinished(stop_reason=reason, error=error, usage=usage, session_usage=total):
-            ended = "" if reason == "completed" else f"*Ended: {reason}{f' - {error}' if error else ''}*"
-            spent = f"*{usage}; session: {total}*" if usage != Usage() else ""
-            return "\n\n".join(filter(None, (ended, spent))) or None
+        case TurnFinished(stop_reason=reason, error=error) if reason != "completed":
+            return f"*Ended: {reason}{f' - {error}' if error else ''}*"
         case _:
             return None
 
