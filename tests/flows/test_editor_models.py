@@ -71,7 +71,7 @@ class EchoServer(OpenAIServer):
 
 @pytest.mark.requirement("S4-run", "S4-event")
 async def test_sessions_that_run_at_once_do_not_mix(tmp_path: Path) -> None:
-    names = ["one", "two", "three", "four"]
+    names = ["alpha", "bravo", "charlie", "delta"]
     with EchoServer(len(names)) as server:
         async with editor(tmp_path, server, events=True, settings=ACCEPT) as client:
             try:
