@@ -3,7 +3,7 @@
 The map: a module imports only from the rooms above its own, and domains do not import one another, with
 the exceptions stated (``tests/test_architecture.py`` holds this table)::
 
-    values     errors messages workspace approvals terminal_text process_output processes
+    values     errors messages workspace approvals redaction terminal_text process_output processes
     domains    models tools permissions hooks validation   (hooks may read tools.base and models)
     engine     agent
     assembly   settings session

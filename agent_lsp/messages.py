@@ -165,7 +165,12 @@ class Transcript(Sequence[ChatMessage]):
         self._open: list[str] = []
         self._in_tool_phase = False
         self._view: Transcript | None = None
+        self._watcher: Callable[[ChatMessage], None] | None = None
         self.extend(*messages)
+
+    def watch(self, watcher: Callable[[ChatMessage], None]) -> None:
+        """Let somebody hear of each message from now on, once it is taken."""
+        self._watcher = watcher
 
     def append(self, message: ChatMessage) -> None:
         if isinstance(message, ToolMessage):
@@ -181,6 +186,8 @@ class Transcript(Sequence[ChatMessage]):
         self._messages.append(message)
         if self._view is not None:
             self._view.append(message)
+        if self._watcher is not None:
+            self._watcher(message)
 
     def extend(self, *messages: ChatMessage) -> None:
         """Append several messages, in order."""

@@ -7,7 +7,7 @@ if it lies in a root after resolving (F23). Tools get resolved paths, never the 
 import enum
 import io
 import os
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -82,13 +82,14 @@ class Workspace:
             path = Path(os.path.realpath(self.root / Path(spelling).expanduser()))
         except (OSError, RuntimeError, ValueError) as error:
             raise ToolError("invalid_path", f"Path cannot be resolved: {spelling} ({error})") from error
-        return ResolvedPath(path=path, display=self._display(path), inside=self.contains(path))
+        return ResolvedPath(path=path, display=self.display(path), inside=self.contains(path))
 
     def contains(self, path: Path) -> bool:
         """Whether an already resolved path is a root or lies below one, compared by component."""
         return any(path == root or root in path.parents for root in self.roots)
 
-    def _display(self, path: Path) -> str:
+    def display(self, path: Path) -> str:
+        """A resolved path for people: relative to the first root where that holds it."""
         return path.relative_to(self.root).as_posix() if self.root in (path, *path.parents) else path.as_posix()
 
 
@@ -161,6 +162,10 @@ class Documents(Protocol):
         """
         ...
 
+    def saves(self) -> Mapping[Path, int]:
+        """How often the editor has saved each file so far."""
+        ...
+
     async def until_saved(self, paths: Collection[Path], waiting: Callable[[tuple[str, ...]], None]) -> tuple[str, ...]:
         """Wait for the human to save those of the resolved paths that were written; the names of what still is not.
 
@@ -184,6 +189,9 @@ class NoDocuments:
 
     async def write(self, path: ResolvedPath, document: Document, text: str) -> Written:
         return Written.CANNOT
+
+    def saves(self) -> Mapping[Path, int]:
+        return {}
 
     async def until_saved(self, paths: Collection[Path], waiting: Callable[[tuple[str, ...]], None]) -> tuple[str, ...]:
         return ()

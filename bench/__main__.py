@@ -7,7 +7,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from bench import hooks, startup, turns
+from bench import hooks, sessions, startup, turns
 from bench.measure import Line
 
 RESULTS = Path(__file__).parent / "results"
@@ -24,6 +24,7 @@ def main() -> int:
         "P3": startup.first_request,
         "P5": turns.per_turn,
         "P6": hooks.one_hook,
+        "P10": sessions.long_sessions,
     }
     if options.only is not None and options.only not in measurements:
         parser.error(f"measured are {', '.join(measurements)}")

@@ -7,7 +7,16 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "agent_lsp"
 
-VALUES = ("errors", "messages", "workspace", "approvals", "terminal_text", "process_output", "processes")
+VALUES = (
+    "errors",
+    "messages",
+    "workspace",
+    "approvals",
+    "redaction",
+    "terminal_text",
+    "process_output",
+    "processes",
+)
 DOMAINS = ("models", "tools", "permissions", "hooks", "validation")
 FRONTS = ("cli", "lsp")
 ALLOWED: dict[str, set[str]] = {

@@ -62,6 +62,7 @@ def test_initialize_loads_what_it_needs_to_answer() -> None:
         "agent_lsp.lsp.protocol",
         "agent_lsp.lsp.rpc",
         "agent_lsp.lsp.server",
+        "agent_lsp.lsp.sessions",
         "agent_lsp.lsp.setup",
         "agent_lsp.lsp.transport",
         "agent_lsp.lsp.validation",

@@ -35,7 +35,8 @@ from agent_lsp.errors import HookContractError, ToolError
 from agent_lsp.hooks.contract import HookContext, HookEvent, HookResult
 from agent_lsp.hooks.registry import HookOutcome
 from agent_lsp.messages import SystemMessage, ToolCall, ToolMessage, ToolResult, Transcript, escape_reminders
-from agent_lsp.permissions.policy import Advice, Evaluation
+from agent_lsp.permissions.evaluation import Evaluation
+from agent_lsp.permissions.policy import Advice
 from agent_lsp.tools.base import PreparedCall, ToolContext
 from agent_lsp.workspace import Access
 
@@ -258,7 +259,8 @@ class ToolRound:
         try:
             if prepared.action(self._agent.workspace) != admitted.action:  # a link was put in the way (A40, F23)
                 raise ToolError("path_changed", "The path leads elsewhere than when the call was judged; try again")
-            result = await prepared.run(replace(self._context(prepared), change=admitted.change))
+            async with self._agent.recorder.recording(admitted.action):
+                result = await prepared.run(replace(self._context(prepared), change=admitted.change))
             if admitted.refused is not None:
                 note = f"{result.content}\nThe user allowed only a part of this change. Not made was:"
                 result = replace(result, content=f"{note}\n{admitted.refused.diff()}")

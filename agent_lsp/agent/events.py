@@ -273,9 +273,9 @@ class ValidationFinished:
 class TurnFinished:
     """The prompt has ended. ``text`` is the final answer; ``error`` is what the human should hear otherwise.
 
-    ``changes`` are the files that tools wrote; what programs did to others is not in it. ``usage`` is that of the
-    prompt, sub-agents' included, ``session_usage`` that of all prompts so far. ``validation`` is the last round's
-    report, where there was one.
+    ``changes`` are the files that were changed: by tools, and, where the session is kept, by programs too, ignored
+    directories aside. ``usage`` is that of the prompt, sub-agents' included, ``session_usage`` that of all prompts so
+    far. ``validation`` is the last round's report, where there was one.
     """
 
     stop_reason: StopReason

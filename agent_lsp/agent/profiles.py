@@ -28,7 +28,7 @@ PROFILES: tuple[Profile, ...] = tuple(
 )
 
 
-PRODUCT = Profile(len(_LEVELS) + 1, frozenset({"validation", "subagents"}).union(*_LEVELS))
+PRODUCT = Profile(len(_LEVELS) + 1, frozenset({"validation", "sessions", "subagents"}).union(*_LEVELS))
 """What a session has where no chapter is asked for."""
 
 

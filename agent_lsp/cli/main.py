@@ -65,6 +65,9 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--output", choices=["text", "json", "stream-json"], default="text", help="what stdout carries")
     run.add_argument("--trust", action="store_true", help="trust what this workspace's settings execute and allow")
     run.add_argument("--no-validate", action="store_true", help="do not run the project's linters and tests at the end")
+    which = run.add_mutually_exclusive_group()
+    which.add_argument("--session", metavar="ID", help="go on with this session; the beginning of its id will do")
+    which.add_argument("--continue", action="store_true", dest="continue_", help="go on with the last session here")
     run.add_argument("--max-turns", type=int, metavar="N", help="bound on the model requests of the run")
     _add_workspace(run)
     run.set_defaults(run_command=_run)
@@ -96,6 +99,9 @@ def _parser() -> argparse.ArgumentParser:
     hooks = commands.add_parser("hooks", help="what is configured to run at the hook events, and a dry run of it")
     _add_hooks(hooks.add_subparsers(required=True, metavar="COMMAND"))
 
+    sessions = commands.add_parser("sessions", help="stored sessions: list, show, export, undo, delete")
+    _add_sessions(sessions.add_subparsers(required=True, metavar="COMMAND"))
+
     trust = _command(commands, "trust", "what this workspace would execute, and your word on it", "agent-lsp trust")
     decision = trust.add_mutually_exclusive_group()
     decision.add_argument("--show", action="store_true", help="only show it")
@@ -126,6 +132,41 @@ def _add_hooks(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     test.add_argument("--trust", action="store_true", help="run it without a question")
     _add_workspace(test)
     test.set_defaults(run_command=_hooks_test)
+
+
+def _add_sessions(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    listing = _command(
+        commands, "list", "the sessions of this workspace, the last one first", "agent-lsp sessions list"
+    )
+    listing.add_argument("--json", action="store_true", help="one JSON array instead of a table")
+    listing.set_defaults(run_command=_sessions("list_sessions"))
+
+    show = _command(commands, "show", "one session as text", "agent-lsp sessions show 3f2a")
+    _add_session(show)
+    show.set_defaults(run_command=_sessions("show_session"))
+
+    export = _command(commands, "export", "one session as a file", "agent-lsp sessions export 3f2a --output talk.md")
+    _add_session(export)
+    export.add_argument("--format", choices=["markdown", "json"], default="markdown")
+    export.add_argument("--output", type=Path, metavar="FILE", help="where to write it (default: stdout)")
+    export.set_defaults(run_command=_sessions("export_session"))
+
+    undo = _command(commands, "undo", "put back what a turn changed in files", "agent-lsp sessions undo 3f2a")
+    _add_session(undo)
+    undo.add_argument("--turn", metavar="ID", help="the turn (default: the last one that changed anything)")
+    undo.add_argument("--json", action="store_true", help="one JSON object instead of lines")
+    undo.set_defaults(run_command=_sessions("undo_turn"))
+
+    delete = _command(commands, "delete", "delete sessions with all that was kept", "agent-lsp sessions delete 3f2a")
+    delete.add_argument("sessions", nargs="+", metavar="ID", help="the beginning of the id will do")
+    delete.set_defaults(run_command=_sessions("delete_sessions"))
+
+    for command in (listing, show, export, undo, delete):
+        _add_workspace(command)
+
+
+def _add_session(command: argparse.ArgumentParser) -> None:
+    command.add_argument("session", nargs="?", metavar="ID", help="the beginning of it will do (default: the last one)")
 
 
 def _add_workspace(command: argparse.ArgumentParser) -> None:
@@ -169,6 +210,16 @@ def _hooks_test(options: argparse.Namespace) -> int:
     from agent_lsp.cli.hooks import test_hooks
 
     return test_hooks(options)
+
+
+def _sessions(name: str) -> Callable[[argparse.Namespace], int]:
+    def run(options: argparse.Namespace) -> int:
+        from agent_lsp.cli import sessions
+
+        command: Callable[[argparse.Namespace], int] = getattr(sessions, name)
+        return command(options)
+
+    return run
 
 
 def _validate(options: argparse.Namespace) -> int:

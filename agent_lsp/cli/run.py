@@ -29,6 +29,7 @@ def run_prompt(options: argparse.Namespace) -> int:
     session = open_session(
         SessionOptions(
             root=options.cwd,
+            resume=_resumed(options),
             approver=TerminalApprover(sys.stdin, sys.stderr),
             level=options.chapter,
             model_name=options.model,
@@ -40,6 +41,8 @@ def run_prompt(options: argparse.Namespace) -> int:
     )
     for problem in session.problems:
         print(f"[Settings] {one_line(problem)}", file=sys.stderr)
+    if session.history.problem:
+        print(f"[Session] its end was damaged and is left out: {one_line(session.history.problem)}", file=sys.stderr)
     session.subscribe(LifecycleLog(sys.stderr))
     lines: _JsonLines | None = None
     if options.output == "stream-json":
@@ -65,6 +68,15 @@ def run_prompt(options: argparse.Namespace) -> int:
     if finished.stop_reason == "validation_failed":
         return EXIT_FAILED
     return EXIT_INTERRUPTED if finished.stop_reason == "cancelled" else EXIT_OK
+
+
+def _resumed(options: argparse.Namespace) -> str | None:
+    """The session to go on with. Raises ConfigurationError for one that is not there."""
+    if options.session is None and not options.continue_:
+        return None
+    from agent_lsp.session.stored import stored_sessions
+
+    return stored_sessions(options.cwd).find(options.session)
 
 
 async def _run_once(session: Session, prompt: str) -> tuple[TurnFinished, int | None]:

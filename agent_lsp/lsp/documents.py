@@ -36,6 +36,8 @@ class EditorDocuments:
         self._changed = anyio.Event()
         self.position_encoding: str = types.PositionEncodingKind.Utf16
         self._by_uri: dict[str, _OpenDocument] = {}
+        self.saves: dict[Path, int] = {}
+        """How often the editor has saved each file."""
 
     def get(self, path: Path) -> Document | None:
         """The open document of a resolved path; the one opened last where an editor has several."""
@@ -125,6 +127,8 @@ class EditorDocuments:
         """Note that the editor has written the document to disk as it is now."""
         if (document := self._by_uri.get(uri)) is not None:
             document.saved, document.ours = document.text, None
+            if document.path is not None:
+                self.saves[document.path] = self.saves.get(document.path, 0) + 1
             self._note_change()
 
     def close(self, uri: str) -> None:

@@ -98,6 +98,10 @@ class EditedDocuments:
             self._mirror.note_ours(path.path, text)
         return written
 
+    def saves(self) -> Mapping[Path, int]:
+        """How often the editor has saved each file so far."""
+        return dict(self._mirror.saves)
+
     async def until_saved(self, paths: Collection[Path], waiting: Callable[[tuple[str, ...]], None]) -> tuple[str, ...]:
         """Wait until the human has saved what we changed, or goes on without; the names of what is not saved.
 

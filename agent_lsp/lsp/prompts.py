@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import anyio
+import anyio.to_thread
 from pygls.exceptions import JsonRpcInvalidParams
 
 from agent_lsp.agent.events import (
@@ -38,6 +39,7 @@ from agent_lsp.session.configured import workspace_settings
 from agent_lsp.session.directories import state_directory
 from agent_lsp.session.inspect import list_hooks
 from agent_lsp.session.session import PermissionMode, Session, Subscriber
+from agent_lsp.session.stored import StoredSessions, stored_sessions
 from agent_lsp.session.trust import TrustItem, workspace_trust
 from agent_lsp.workspace import Documents, Place
 
@@ -134,8 +136,33 @@ class Conversations:
         """The session with an id; without one the latest, opened if there is none."""
         async with self._opening:
             if id_ is not None:
-                return self.session(id_)
-            return self.latest or await self.open()
+                return self.sessions.get(id_) or await self._resume(id_)
+            return self.latest or await self._open()
+
+    async def begin(self) -> Session:
+        """A new session, which is the latest from now on."""
+        async with self._opening:
+            return await self._open()
+
+    async def resume(self, id_: str | None) -> Session:
+        """Go on with a session of this server, or with a stored one; without an id, with the one written last.
+
+        It is the latest from now on. Raises ConfigurationError.
+        """
+        async with self._opening:
+            session = self.sessions.get(id_ or "") or await self._resume(id_)
+            self.sessions[session.id] = self.sessions.pop(session.id)
+            self._retired.discard(session.id)
+            return session
+
+    async def _resume(self, id_: str | None) -> Session:
+        found = await anyio.to_thread.run_sync(self.stored.find, id_)
+        return self.sessions.get(found) or await self._open(found)
+
+    @property
+    def stored(self) -> StoredSessions:
+        """What is stored of this workspace."""
+        return stored_sessions(self._root)
 
     @property
     def latest(self) -> Session | None:
@@ -154,11 +181,12 @@ class Conversations:
             raise ConfigurationError(f"There is no session {id_} in this server")
         return session
 
-    async def open(self) -> Session:
-        """Start a new session, with a transcript file and, where the client wants it, an event stream."""
+    async def _open(self, resume: str | None = None) -> Session:
+        """Start or resume a session, with a transcript file and, where the client wants it, an event stream."""
         session = open_session(
             SessionOptions(
                 root=self._root,
+                resume=resume,
                 folders=self._folders,
                 approver=self.approver,
                 documents=self._documents,
@@ -166,7 +194,9 @@ class Conversations:
                 mode=self.mode,
             )
         )
-        session.subscribe(TranscriptFile(self.transcript(session), grew=self.screen.grew))
+        session.subscribe(
+            TranscriptFile(self.transcript(session), grew=self.screen.grew, redact=session.history.redact)
+        )
         session.subscribe(partial(self._follow, session, self._root))
         if self._events:
             session.subscribe(_Numbered(session, self._client))

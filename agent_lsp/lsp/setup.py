@@ -20,6 +20,7 @@ from agent_lsp.lsp.code_actions import KINDS, resolve
 from agent_lsp.lsp.commands import Commands
 from agent_lsp.lsp.front import Front
 from agent_lsp.lsp.server import AgentServer, run
+from agent_lsp.lsp.sessions import SessionCommands
 
 
 def serve_stdio(*, log_level: str, log_file: Path | None) -> int:
@@ -114,6 +115,7 @@ def _register_commands(server: AgentServer, front: Front) -> None:
         return await front.prompt(params)
 
     commands = Commands(server, front)
+    sessions = SessionCommands(front)
     handlers: dict[str, Callable[[object], Any]] = {
         "agent.run": front.run,
         "agent.cancel": commands.cancel,
@@ -130,6 +132,12 @@ def _register_commands(server: AgentServer, front: Front) -> None:
         "agent.hooks.open": commands.open_hook,
         "agent.hooks.dismiss": commands.dismiss_block,
         "agent.trust": commands.trust,
+        "agent.session.new": sessions.new,
+        "agent.session.list": sessions.list,
+        "agent.session.resume": sessions.resume,
+        "agent.session.transcript": sessions.transcript,
+        "agent.session.export": sessions.export,
+        "agent.undo": sessions.undo,
     }
     for name, handler in handlers.items():
         server.command(name)(_taking_one(handler))

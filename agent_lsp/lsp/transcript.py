@@ -21,6 +21,7 @@ from agent_lsp.agent.events import (
     TurnStarted,
 )
 from agent_lsp.messages import thaw
+from agent_lsp.session.export import fenced
 
 _log = logging.getLogger(__name__)
 
@@ -30,11 +31,12 @@ _SHOWN = 4_000  # characters of one tool result; the model has the rest
 class TranscriptFile:
     """A subscriber that writes what people want to read back; the file appears with the first event.
 
-    ``grew`` hears of the path when something was written.
+    ``grew`` hears of the path when something was written; ``redact`` takes secrets out.
     """
 
-    def __init__(self, path: Path, *, grew: Callable[[Path], None]) -> None:
+    def __init__(self, path: Path, *, grew: Callable[[Path], None], redact: Callable[[str], str]) -> None:
         self.path = path
+        self._redact = redact
         self._grew = grew
         self._broken = False
 
@@ -46,7 +48,7 @@ class TranscriptFile:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             with os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(f"{text}\n\n")
+                file.write(f"{self._redact(text)}\n\n")
             self._grew(self.path)
         except OSError as error:  # said once; the session goes on without it
             self._broken = True
@@ -84,11 +86,3 @@ def _markdown(event: AgentEvent) -> str | None:
             return f"*Ended: {reason}{f' - {error}' if error else ''}*"
         case _:
             return None
-
-
-def fenced(text: str) -> str:
-    """Text in a Markdown fence that is longer than any fence inside."""
-    fence = "```"
-    while fence in text:
-        fence += "`"
-    return f"{fence}\n{text}\n{fence}"

@@ -5,18 +5,19 @@ where nothing spoke, and a mode can widen neither a deny, nor a control file, no
 """
 
 import enum
-import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-
-from pathspec import GitIgnoreSpec
 
 from agent_lsp.approvals import Action, PermissionBehavior, Scope
+from agent_lsp.errors import ToolError
+from agent_lsp.permissions.commands import GRANT, control_files, judge, parts_of, wanting_allow
+from agent_lsp.permissions.control_files import is_control_file
+from agent_lsp.permissions.evaluation import Evaluation
 from agent_lsp.permissions.grants import Grants
 from agent_lsp.permissions.rules import Rule, parse_rule
-from agent_lsp.permissions.shell_syntax import simple_command
+from agent_lsp.permissions.shell_syntax import CommandLine, parse
+from agent_lsp.permissions.shell_words import HOLES
 from agent_lsp.workspace import HARMLESS, Access, ResolvedPath, Workspace
 
 
@@ -31,16 +32,6 @@ class PermissionMode(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evaluation:
-    """A verdict with its evidence. ``fixed`` verdicts are beyond modes, rules and remembered answers."""
-
-    behavior: PermissionBehavior
-    source: str
-    reason: str
-    fixed: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
     """What a Pre hook recommended (A44)."""
 
@@ -49,17 +40,7 @@ class Advice:
     reason: str
 
 
-_CONTROL_FILES = GitIgnoreSpec.from_lines(
-    [
-        ".agent-lsp/",
-        *(".git", ".hg/", ".gitconfig", ".gitmodules", ".husky/", ".pre-commit-config.yaml"),
-        *(".vscode/", ".idea/", "*.code-workspace"),
-        *("**/.github/workflows/", ".gitlab-ci.yml", ".circleci/", ".ci/"),
-        *(".envrc", ".npmrc", ".pypirc", ".netrc", ".ssh/"),
-        *(".profile", ".bashrc", ".bash_profile", ".bash_login", ".kshrc", ".zshrc", ".zshenv", ".zprofile"),
-    ]
-)
-
+_DEVICE = re.compile(r"/dev/(null|stdout|stderr|tty|fd/\d+)")
 _WIDENS = re.compile(r"[*?\[]|\s\Z")  # as a pattern, a path with these would cover others too
 
 _DEFAULTS = {
@@ -134,21 +115,13 @@ class Policy:
                     reason=f"{path.display} is outside the workspace",
                     fixed=True,
                 )
-            elif action.access not in HARMLESS and (
-                _CONTROL_FILES.match_file(path.display.lstrip("/")) or self._holds_settings(path.path)
-            ):
+            elif action.access not in HARMLESS and is_control_file(path, self._workspace):
                 yield Evaluation(
                     behavior=PermissionBehavior.ASK,
                     source="control-file",
                     reason=f"{path.display} controls what programs do and always asks",
                     fixed=True,
                 )
-
-    def _holds_settings(self, path: Path) -> bool:
-        """Whether a path is where our settings really lie, if links lead there from their usual place (F24)."""
-        usual = self._workspace.root / ".agent-lsp"
-        places = {Path(os.path.realpath(usual / name)) for name in (".", "settings.json", "settings.local.json")}
-        return not places.isdisjoint((path, *path.parents))
 
     def _by_rule(self, action: Action) -> Iterator[Evaluation]:
         for rule in self.rules:
@@ -158,30 +131,49 @@ class Policy:
                     source="rule",
                     reason=f"Rule {rule.text} ({rule.source}) says {rule.behavior}",
                 )
-        hidden = self._behaviors_that_may_hide(action)
-        if hidden:
-            strongest = max(hidden)
-            yield Evaluation(
-                behavior=PermissionBehavior.ASK,
-                source="shell-syntax",
-                reason=f"The command is not a single simple one, and a rule may {strongest} a part of it",
-                fixed=strongest is PermissionBehavior.DENY,  # bypass passes what only an ask rule would hold
-            )
+        if action.command is not None:
+            yield from self._by_command(action, parse(action.command))
 
-    def _behaviors_that_may_hide(self, action: Action) -> set[PermissionBehavior]:
-        """What rules could say to a part of a command that cannot be read, allow aside."""
-        if action.command is None or simple_command(action.command) is not None:
-            return set()
-        patterns = [rule for rule in self.rules if rule.pattern is not None and rule.name in ("shell", action.tool)]
-        return {rule.behavior for rule in patterns} - {PermissionBehavior.ALLOW}
+    def _by_command(self, action: Action, line: CommandLine) -> Iterator[Evaluation]:
+        yield from judge(line, self._command_rules(action))
+        yield from control_files(line)
+        for path in line.writes:
+            if not _DEVICE.fullmatch(path):
+                yield from self._redirected(path, Access.WRITE)
+        for path in line.reads:
+            yield from self._redirected(path, Access.READ)
+
+    def _command_rules(self, action: Action) -> tuple[Rule, ...]:
+        """The rules and remembered answers that are about commands of this tool and have a pattern."""
+        return tuple(
+            rule
+            for rule in (*self.rules, *self._granted())
+            if rule.pattern is not None and rule.problem is None and rule.names(action)
+        )
+
+    def _redirected(self, spelling: str, access: Access) -> Iterator[Evaluation]:
+        """What a redirection to or from a file is: the same as a write or a read of it (F22)."""
+        try:
+            path = self._workspace.resolve(spelling)
+        except ToolError as error:
+            yield Evaluation(behavior=PermissionBehavior.ASK, source="redirection", reason=str(error))
+            return
+        tool = "write_file" if access is Access.WRITE else "read_file"
+        verdict = self.decide(Action(tool=tool, access=access, paths=(path,)))
+        if path.inside and verdict.behavior is not PermissionBehavior.ALLOW:
+            yield verdict
+        elif not path.inside and access is Access.WRITE:
+            reason = f"It writes {path.display}, which is outside the workspace"
+            yield Evaluation(behavior=PermissionBehavior.ASK, source="redirection", reason=reason)
+
+    def _granted(self) -> tuple[Rule, ...]:
+        return tuple(parse_rule(PermissionBehavior.ALLOW, text, GRANT) for text in self._grants.rules)
 
     def _remembered(self, action: Action) -> Iterator[Evaluation]:
-        for text in self._grants.rules:
-            if self._allows(text, action):
-                yield Evaluation(behavior=PermissionBehavior.ALLOW, source="grant", reason=f"You allowed {text} before")
-
-    def _allows(self, grant: str, action: Action) -> bool:
-        return parse_rule(PermissionBehavior.ALLOW, grant, "grant").matches(action, self._workspace)
+        for rule in self._granted():
+            if rule.matches(action, self._workspace):
+                reason = f"You allowed {rule.text} before"
+                yield Evaluation(behavior=PermissionBehavior.ALLOW, source=GRANT, reason=reason)
 
     def _in_mode(self, verdict: Evaluation, action: Action, *, is_default: bool) -> Evaluation:
         """What the mode makes of a verdict; it never touches a deny."""
@@ -207,13 +199,28 @@ class Policy:
         ):
             return None
         if action.command is not None:
-            pattern = " ".join(simple_command(action.command) or ())
+            pattern = self._missing(action, parse(action.command))
         elif len(action.paths) == 1 and not _WIDENS.search(action.paths[0].display):
             pattern = f"/{action.paths[0].display}"
         else:
             return None
-        rule = f"{action.tool}({pattern})"  # patterns know no quotes, so some words and paths have none that matches
-        return rule if self._allows(rule, action) else None
+        rule = parse_rule(PermissionBehavior.ALLOW, f"{action.tool}({pattern})", GRANT)
+        return rule.text if pattern and rule.problem is None and self._helps(rule, action) else None
+
+    def _missing(self, action: Action, line: CommandLine) -> str | None:
+        """The one command of a line that no rule allows yet; None where there are several."""
+        parts = wanting_allow(parts_of(line, self._command_rules(action)))
+        missing = [part.command.words for part in parts if part.rule is None]
+        if len(missing) != 1 or any(_WIDENS.search(word) or HOLES.search(word) for word in missing[0]):
+            return None
+        return " ".join(missing[0])
+
+    def _helps(self, rule: Rule, action: Action) -> bool:
+        """Whether the call would be allowed: patterns know no quotes, so some words and paths have none that fits."""
+        if action.command is None:
+            return rule.matches(action, self._workspace)
+        verdicts = judge(parse(action.command), (*self._command_rules(action), rule))
+        return any(verdict.behavior is PermissionBehavior.ALLOW for verdict in verdicts)
 
     def remember(self, action: Action, scope: Scope) -> None:
         """Keep an Allow as far as the human said."""

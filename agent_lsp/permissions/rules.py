@@ -13,7 +13,7 @@ from pathlib import Path
 from pathspec import GitIgnoreSpec
 
 from agent_lsp.approvals import Action, PermissionBehavior
-from agent_lsp.permissions.shell_syntax import program, simple_command
+from agent_lsp.permissions.command_patterns import CommandPattern, command_pattern
 from agent_lsp.workspace import Access, ResolvedPath, Workspace
 
 GROUPS = {"read": Access.READ, "edit": Access.WRITE, "shell": Access.EXECUTE, "network": Access.NETWORK}
@@ -40,29 +40,23 @@ class Rule:
     problem: RuleProblem | None = None
 
     def matches(self, action: Action, workspace: Workspace) -> bool:
-        """Whether the rule speaks about this action."""
+        """Whether the rule speaks about this action; with a pattern, about its paths. Commands are ``covers``' part."""
         if self.problem is not None:
-            return self.behavior is PermissionBehavior.DENY and (self.name is None or self._names(action))
-        return self._names(action) and (self.pattern is None or self._covers(action, workspace))
+            return self.behavior is PermissionBehavior.DENY and (self.name is None or self.names(action))
+        return self.names(action) and (self.pattern is None or self._covers_paths(action, workspace))
 
-    def _names(self, action: Action) -> bool:
+    def names(self, action: Action) -> bool:
+        """Whether the rule is about this tool."""
         return self.name == action.tool or (self.name in GROUPS and GROUPS[self.name] is action.access)
 
-    def _covers(self, action: Action, workspace: Workspace) -> bool:
-        pattern = self.pattern or ""
-        if action.command is not None:
-            words = simple_command(action.command)
-            return words is not None and self._covers_command(words)
-        hits = [_path_matches(pattern, path, workspace) for path in action.paths]
+    def _covers_paths(self, action: Action, workspace: Workspace) -> bool:
+        hits = [_path_matches(self.pattern or "", path, workspace) for path in action.paths]
         return bool(hits) and (all(hits) if self.behavior is PermissionBehavior.ALLOW else any(hits))
 
-    def _covers_command(self, words: tuple[str, ...]) -> bool:
-        """A deny or ask rule also takes ``/bin/rm`` for ``rm``; an allow rule takes the words as they are."""
-        spellings = [words]
-        if self.behavior is not PermissionBehavior.ALLOW:
-            spellings.append((program(words[0]), *words[1:]))
-        pattern = _command_pattern(self.pattern or "")
-        return any(pattern.fullmatch("\0".join(spelling)) for spelling in spellings)
+    @property
+    def commands(self) -> CommandPattern:
+        """The pattern, read as one for simple commands."""
+        return command_pattern(self.pattern or "")
 
 
 def parse_rule(behavior: PermissionBehavior, text: str, source: str) -> Rule:
@@ -106,16 +100,3 @@ def _path_matches(pattern: str, path: ResolvedPath, workspace: Workspace) -> boo
         root in path.path.parents and _spec(pattern).match_file(path.path.relative_to(root).as_posix())
         for root in workspace.roots
     )
-
-
-@functools.lru_cache(maxsize=512)
-def _command_pattern(pattern: str) -> re.Pattern[str]:
-    """A command pattern over words joined by NUL: ``*`` is one or more words, or a part of one word beside text.
-
-    A final `` *`` also covers the command without further words.
-    """
-    words = pattern.split()
-    parts = [".+" if word == "*" else "[^\0]*".join(map(re.escape, word.split("*"))) for word in words]
-    if len(words) > 1 and words[-1] == "*":
-        return re.compile("\0".join(parts[:-1]) + "(\0.+)?", re.DOTALL)
-    return re.compile("\0".join(parts), re.DOTALL)

@@ -27,10 +27,15 @@ from agent_lsp.models.openai_chat import OpenAIChatModel
 from agent_lsp.models.settings import OPENAI_BASE_URL, OpenAIChatSettings, Prices
 from agent_lsp.permissions.grants import Grants, grants_directory
 from agent_lsp.permissions.policy import PermissionMode, Policy
+from agent_lsp.redaction import secrets_of
 from agent_lsp.session.directories import config_directory, state_directory, trust_store
+from agent_lsp.session.history import History
 from agent_lsp.session.hooks import ConfiguredHooks
 from agent_lsp.session.programs import Programs
+from agent_lsp.session.records import Replay
 from agent_lsp.session.session import EventStream, Session
+from agent_lsp.session.store import SessionStore
+from agent_lsp.session.stored import StoredSessions
 from agent_lsp.session.validation import Validation
 from agent_lsp.settings.load import LoadedSettings, load_settings
 from agent_lsp.settings.trust import TrustEverything
@@ -49,13 +54,15 @@ class SessionOptions:
     """What a front decides; everything else comes from settings.
 
     ``model`` replaces the endpoint (demo, tests). ``hooks`` registers in-process hooks and needs a profile with that
-    capability. ``audit`` hears every permission verdict. ``folders`` are the workspace's further ones and
+    capability. ``audit`` hears every permission verdict. ``resume`` is the id of a stored session to go on with;
+    without ``keep`` nothing is stored. ``folders`` are the workspace's further ones and
     ``editor_settings`` the editor's layers, the weaker first; both are read again at each prompt. ``user_directory``
     holds the user's settings where it is not the platform's.
     """
 
     root: Path
     approver: Approver | None
+    resume: str | None = None
     folders: Sequence[Path] = ()
     level: int | None = None
     profile: Profile | None = None
@@ -65,6 +72,7 @@ class SessionOptions:
     max_turns: int | None = None
     trusted: bool = False
     validate: bool = True
+    keep: bool = True
     hooks: Callable[[HookRegistry], None] | None = None
     documents: Documents = field(default_factory=NoDocuments)
     editor_settings: Sequence[Mapping[str, Any]] = ()
@@ -88,7 +96,7 @@ def open_session(options: SessionOptions) -> Session:
     workspace = Workspace(options.root)
     policy = Policy(workspace=workspace, grants=Grants(grants_directory(state_directory(), workspace.root)))
     events = EventStream()
-    session_id = uuid.uuid4().hex
+    session_id = options.resume or uuid.uuid4().hex
     approver = options.approver or _NoApprover()
     programs = Programs(
         workspace.root,
@@ -108,6 +116,14 @@ def open_session(options: SessionOptions) -> Session:
     has_hooks = "hooks" in chosen.capabilities
     instructions = Instructions(workspace, may_read=policy.may_read, reader=current_agent.get)
     events.subscribe(instructions.note)
+    store = SessionStore(state_directory(), workspace.root)
+    history = _history(options, chosen, store, session_id)
+    history.keep_changes(workspace, options.documents)
+    history.keep_tasks(tasks)
+    history.clean_up = lambda: StoredSessions(store).prune(session.settings.sessions.keep_days)
+    programs.validation.recorder = history.recorder
+    configured.changed = history.refresh
+    history.hide([*secrets_of(options.environ), loaded.api_key or ""])
 
     def configure(loaded: LoadedSettings) -> None:
         """Let settings hold for what lives as long as the session and needs no model."""
@@ -130,6 +146,7 @@ def open_session(options: SessionOptions) -> Session:
             workspace=workspace,
             emit=events.emit,
             documents=options.documents,
+            recorder=history.recorder,
             environment=programs.environment,
             max_turns=loaded.settings.agent.max_turns,
             instructions=instructions,
@@ -142,12 +159,24 @@ def open_session(options: SessionOptions) -> Session:
         policy,
         configured,
         validation,
+        history,
         loaded=loaded,
         load=load,
         configure=configure,
         build=build,
     )
     return session
+
+
+def _history(options: SessionOptions, chosen: Profile, store: SessionStore, session_id: str) -> History:
+    """What the session remembers, from its file where one is resumed."""
+    if "sessions" in chosen.capabilities and options.keep:
+        if options.resume is not None:
+            return History(*store.resume(session_id))
+        return History(store.begin(session_id), Replay())
+    if options.resume is not None:
+        raise ConfigurationError("sessions are kept by the whole product, not by a chapter of it")
+    return History(None, Replay())
 
 
 def _loader(options: SessionOptions, trust: Trust) -> Callable[[], LoadedSettings]:

@@ -90,6 +90,7 @@ async def run_demo(
                 model=ScriptedModel(_script()),
                 hooks=_protect_generated,
                 trusted=True,
+                keep=False,
                 user_directory=nobody,  # the demo is the same for everybody
             )
         )

@@ -6,7 +6,7 @@ runs beside the run: it outlives a cancelled one, and is waited for, with a boun
 
 import hashlib
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -68,6 +68,8 @@ class ConfiguredHooks:
         self._unsettled = 0
         self._settled = anyio.Event()
         self._notes: list[str] = []
+        self.changed: Callable[[Path], Awaitable[None]] = _forget
+        """Hears of a file that an observer changed after a call did."""
 
     # What may block
 
@@ -244,11 +246,17 @@ class ConfiguredHooks:
                     _log.exception("hook %s failed", hook.name)
                 if change is not None and _content(self._root, change) != before:
                     self._notes.append(f"The hook {hook.name} changed {change.path} after you did; read it again.")
+                    if change.path is not None:
+                        await self.changed(self._root / change.path)
         self._scopes.discard(scope)
         if change is not None:
             self._unsettled -= 1
             if not self._unsettled:
                 self._settled.set()
+
+
+async def _forget(_path: Path) -> None:
+    """Nobody wants to hear of it."""
 
 
 def ran(run: HookRun) -> ConfiguredHookRan:

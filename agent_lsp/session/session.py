@@ -4,11 +4,12 @@ Invariant: turns run one after another; a cancelled or failed turn leaves a pair
 """
 
 import logging
+import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
 
@@ -25,17 +26,23 @@ from agent_lsp.agent.events import (
     ValidationReport,
 )
 from agent_lsp.agent.loop import RunOutcome, run_prompt, run_turns
-from agent_lsp.errors import AgentLimitError, AgentLspError, PromptRejected
+from agent_lsp.errors import AgentLimitError, AgentLspError, ConfigurationError, PromptRejected
 from agent_lsp.messages import Transcript, Usage, UserMessage
 from agent_lsp.permissions.policy import PermissionMode as PermissionMode
 from agent_lsp.permissions.policy import Policy
+from agent_lsp.session.history import History
 from agent_lsp.session.hooks import ConfiguredHooks
 from agent_lsp.session.validation import Validation
 from agent_lsp.settings.load import LoadedSettings
 
+if TYPE_CHECKING:
+    from agent_lsp.session.undo import UndoReport
+
 Subscriber: TypeAlias = Callable[[AgentEvent], None]
 
 _log = logging.getLogger(__name__)
+
+_SETTLE_SECONDS = 0.5
 
 
 class EventStream:
@@ -71,6 +78,7 @@ class Session:
         policy: Policy,
         hooks: ConfiguredHooks,
         validation: Validation | None,
+        history: History,
         *,
         loaded: LoadedSettings,
         load: Callable[[], LoadedSettings],
@@ -80,7 +88,7 @@ class Session:
         self.id = id_
         self.hooks = hooks
         self.validation = validation
-        self.transcript = Transcript()
+        self.history = history
         self.turn_id = ""
         self._events = events
         self._policy = policy
@@ -96,6 +104,7 @@ class Session:
         self._turn = anyio.Lock()
         self._scopes: dict[anyio.CancelScope, str] = {}
         events.subscribe(self._note)
+        events.subscribe(history.note)
         events.subscribe(hooks)
         if validation is not None:
             events.subscribe(validation.note)
@@ -131,6 +140,10 @@ class Session:
                 self.usage += usage
             case SubagentEvent():
                 self._note(event.event)
+
+    @property
+    def transcript(self) -> Transcript:
+        return self.history.transcript
 
     @property
     def running(self) -> bool:
@@ -173,6 +186,10 @@ class Session:
         finally:
             if self.validation is not None:
                 self.validation.forget_baseline()
+            with anyio.move_on_after(_SETTLE_SECONDS, shield=True):  # a turn that is ending has its end to write
+                async with self._turn:
+                    self.history.close()
+            self.history.close()
 
     def abandon_observers(self) -> None:
         """End the hooks that still run beside the turns, and start none for the end of the session."""
@@ -204,6 +221,7 @@ class Session:
         turn that was cancelled while it waited says nothing to the event stream.
         """
         finished = TurnFinished(stop_reason="cancelled")
+        turn_id = turn_id or uuid.uuid4().hex
         with anyio.CancelScope() as scope:
             self._scopes[scope] = turn_id
             try:
@@ -220,11 +238,12 @@ class Session:
                             self.validation.end_prompt()
                         finished = replace(
                             finished,
-                            changes=tuple(self._changed),
+                            changes=tuple(dict.fromkeys((*self._changed, *self.history.changed()))),
                             usage=self._usage,
                             session_usage=self.usage,
                             validation=self._report,
                         )
+                        await self.history.end(finished)
                         self._events.emit(finished)
                         unsubscribe()
             finally:
@@ -236,6 +255,7 @@ class Session:
             self._apply(self._load())
             agent = self.agent  # without a model nothing begins
             with self._in_mode(mode):
+                self.history.begin(self.turn_id, prompt)
                 self._events.emit(TurnStarted(prompt=prompt))
                 await self.hooks.ask_for_trust()
                 outcome = await run_prompt(agent, self.transcript, prompt)
@@ -286,6 +306,13 @@ class Session:
             finally:
                 del self._scopes[scope]
         return report
+
+    async def undo(self, turn_id: str | None = None) -> "UndoReport":
+        """Undo what a turn changed in files, without an id the last one. Raises ConfigurationError."""
+        if self.running:
+            raise ConfigurationError("A turn is running; cancel it, or wait for its end, and undo then")
+        async with self._turn:
+            return await self.history.undo(turn_id)
 
     @contextmanager
     def _in_mode(self, mode: PermissionMode | None) -> Iterator[None]:

@@ -6,6 +6,7 @@ new change ends the rounds.
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 
+from agent_lsp.agent.agent import ChangeRecorder, NoRecorder
 from agent_lsp.agent.events import (
     AgentEvent,
     CommandRan,
@@ -26,6 +28,7 @@ from agent_lsp.agent.events import (
     ValidatorFinished,
     ValidatorStarted,
 )
+from agent_lsp.approvals import Action
 from agent_lsp.hooks.gate import TrustGate
 from agent_lsp.hooks.runner import HookRunner, Occasion
 from agent_lsp.hooks.settings import VALIDATION, ConfiguredHook
@@ -43,13 +46,15 @@ from agent_lsp.session.rounds import (
 from agent_lsp.settings.load import LoadedSettings
 from agent_lsp.settings.trust import validator_item
 from agent_lsp.validation.validator import Finding, Validator
-from agent_lsp.workspace import Documents
+from agent_lsp.workspace import Access, Documents
 
 if TYPE_CHECKING:  # imported where they are first used: most of a session goes without
     from agent_lsp.validation.baseline import Snapshot
     from agent_lsp.validation.run import ValidatorResult
 
 _log = logging.getLogger(__name__)
+
+_VALIDATORS = Action(tool="validation", access=Access.EXECUTE)
 
 
 def project_validators(loaded: LoadedSettings, root: Path) -> tuple[Validator, ...]:
@@ -83,6 +88,7 @@ class Validation:
     ) -> None:
         self.changes = 0
         """How often anything was changed; a number to tell whether something was."""
+        self.recorder: ChangeRecorder = NoRecorder()
         self._runner = runner
         self._root = root
         self._logs = logs
@@ -209,15 +215,16 @@ class Validation:
 
         failures, notes, refused = await self._run_hooks(hooks, attempt, limit)
         trusted = [validator for validator in validators if await self._may_run(validator, validators, notes)]
-        results = await run_validators(
-            trusted,
-            Surroundings(root=self._root, environment=self._environment, logs=self._logs),
-            timeout=self.time_left,
-            started=lambda validator: self._emit(
-                ValidatorStarted(name=validator.name, command=command_line(validator), directory=validator.directory)
-            ),
-            finished=lambda result: self._emit(finished_event(result)),
-        )
+        async with self.recorder.recording(_VALIDATORS) if trusted else nullcontext():
+            results = await run_validators(
+                trusted,
+                Surroundings(root=self._root, environment=self._environment, logs=self._logs),
+                timeout=self.time_left,
+                started=lambda each: self._emit(
+                    ValidatorStarted(name=each.name, command=command_line(each), directory=each.directory)
+                ),
+                finished=lambda result: self._emit(finished_event(result)),
+            )
         known = await self._known_before(results, notes) if compare else {}
         failures += [failure_of(result, known.get(result.validator.name)) for result in results if result.failed]
         already = tuple(name for name, fresh in known.items() if not fresh)

@@ -127,6 +127,8 @@ class _Merge:
                 self._report_unknown(layer, section, (*SECTIONS, "hooks", "hooks_http_allow", *LATER))
             elif section == "model" and layer.from_workspace:
                 self._report(layer, section, "ignored: a workspace does not say which model, endpoint or key is used")
+            elif section == "sessions" and layer.from_workspace:
+                self._report(layer, section, "ignored: a workspace does not say how long your sessions are kept")
             elif not isinstance(values, Mapping):
                 self._report(layer, section, f"expected an object, found {_kind(values)}")
             else:

@@ -87,6 +87,12 @@ class ValidationSettings(Section):
     baseline: bool = Field(default=True, description="keep what failed before the agent's changes from the model")
 
 
+class SessionSettings(Section):
+    """Stored sessions. Never read from a workspace: it would say what of the user's is deleted."""
+
+    keep_days: float = Field(default=30, gt=0, description="days after which a session is deleted that nobody used")
+
+
 Later = Annotated[Any, Field(description="belongs to a feature that is not there yet")]
 
 
@@ -98,8 +104,8 @@ class Settings(Section):
     agent: AgentSettings = Field(default_factory=AgentSettings)
     hooks_http_allow: tuple[str, ...] = Field(default=(), strict=False)
     validation: ValidationSettings = Field(default_factory=ValidationSettings)
+    sessions: SessionSettings = Field(default_factory=SessionSettings)
     mcp_servers: Later = None
-    sessions: Later = None
 
 
 SECTIONS: dict[str, type[Section]] = {
@@ -107,5 +113,6 @@ SECTIONS: dict[str, type[Section]] = {
     "permissions": PermissionSettings,
     "agent": AgentSettings,
     "validation": ValidationSettings,
+    "sessions": SessionSettings,
 }
-LATER = ("mcp_servers", "sessions")
+LATER = ("mcp_servers",)

@@ -117,7 +117,7 @@ async def load(path: ResolvedPath) -> TextFile | None:
 
 def _load(path: ResolvedPath) -> TextFile | None:
     try:
-        with _open_folder(path.path.parent) as folder:
+        with open_folder(path.path.parent) as folder:
             content = folder.read(path.path.name)
         return None if content is None else decode(content)
     except (FileNotFoundError, NotADirectoryError):
@@ -201,7 +201,7 @@ async def _save_file(path: ResolvedPath, text: str, previous: TextFile | None) -
 
 def _save(path: ResolvedPath, content: bytes, expected: bytes | None) -> None:
     try:
-        with _open_folder(path.path.parent, create=True) as folder:
+        with open_folder(path.path.parent, create=True) as folder:
             if not folder.replace(path.path.name, content, expected):
                 raise stale(path)
     except OSError as error:
@@ -209,7 +209,7 @@ def _save(path: ResolvedPath, content: bytes, expected: bytes | None) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Folder:
+class Folder:
     """A directory held open, so that its files are reached by name alone. Windows has paths only."""
 
     path: Path
@@ -295,19 +295,19 @@ class _Folder:
 
 
 @contextmanager
-def _open_folder(path: Path, *, create: bool = False) -> Iterator[_Folder]:
+def open_folder(path: Path, *, create: bool = False) -> Iterator[Folder]:
     """Open a resolved directory part by part, so that a link put in its way after resolving is not followed."""
     if os.open not in os.supports_dir_fd:
         if create:
             path.mkdir(parents=True, exist_ok=True)
-        yield _Folder(path, None)
+        yield Folder(path, None)
         return
     descriptor = os.open(path.anchor, _DIRECTORY_FLAGS)
     try:
         for part in path.parts[1:]:
             parent, descriptor = descriptor, _open_below(descriptor, part, create=create)
             os.close(parent)
-        yield _Folder(path, descriptor)
+        yield Folder(path, descriptor)
     finally:
         os.close(descriptor)
 

@@ -4,7 +4,7 @@ Invariant: a task that a watcher refuses was never there, and a transition that 
 (B27, B28).
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
@@ -63,6 +63,17 @@ class TaskList:
     def open_ones(self) -> str:
         """The tasks that are not completed, a line each; empty where there are none."""
         return "\n".join(str(task) for task in self._tasks.values() if task.status != "completed")
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """All tasks, as ``restore`` takes them."""
+        return [task.to_json() for task in self._tasks.values()]
+
+    def restore(self, tasks: Iterable[Mapping[str, Any]]) -> None:
+        """Take the tasks of an earlier time; no watcher hears of them. Raises TypeError, or KeyError, for others."""
+        for given in tasks:
+            task = Task(**{**given, "blocked_by": tuple(given["blocked_by"])})
+            self._tasks[task.id] = task
+        self._created = max([self._created, *(int(id_) for id_ in self._tasks if id_.isdecimal())])
 
     def get(self, id_: str) -> Task:
         task = self._tasks.get(id_)

@@ -42,6 +42,9 @@ class OpenDocuments:
             self[path.path] = Document(text=text, version=version, unsaved=self.written is Written.HELD)
         return self.written
 
+    def saves(self) -> dict[Path, int]:
+        return {}
+
     async def until_saved(self, paths: Collection[Path], waiting: Callable[[tuple[str, ...]], None]) -> tuple[str, ...]:
         return ()
 
