@@ -166,11 +166,15 @@ class Transcript(Sequence[ChatMessage]):
         self._in_tool_phase = False
         self._view: Transcript | None = None
         self._watcher: Callable[[ChatMessage], None] | None = None
+        self._view_watcher: Callable[[Sequence[ChatMessage]], None] | None = None
         self.extend(*messages)
 
-    def watch(self, watcher: Callable[[ChatMessage], None]) -> None:
-        """Let somebody hear of each message from now on, once it is taken."""
+    def watch(
+        self, watcher: Callable[[ChatMessage], None], shortened: Callable[[Sequence[ChatMessage]], None] | None = None
+    ) -> None:
+        """Let somebody hear of each message from now on, once it is taken, and of each ``shortened`` view."""
         self._watcher = watcher
+        self._view_watcher = shortened
 
     def append(self, message: ChatMessage) -> None:
         if isinstance(message, ToolMessage):
@@ -208,6 +212,8 @@ class Transcript(Sequence[ChatMessage]):
         view = Transcript(messages)
         view.require_paired()
         self._view = view
+        if self._view_watcher is not None:
+            self._view_watcher(view)
 
     def _answer(self, call_id: str) -> None:
         if not self._in_tool_phase:

@@ -97,7 +97,7 @@ class Session:
         self._build = build
         self._mode_set: str | None = None
         self._changed: dict[str, None] = {}
-        self.usage = Usage()
+        self.usage = history.usage
         """Of all prompts so far."""
         self._usage = Usage()
         self._report: ValidationReport | None = None

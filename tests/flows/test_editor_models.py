@@ -10,7 +10,6 @@ import anyio
 import pytest
 
 from tests.flows.test_language_server import command, editor
-from tests.support.jsonrpc_client import ErrorReply
 from tests.support.openai_server import (
     DONE,
     Answer,
@@ -71,13 +70,10 @@ class EchoServer(OpenAIServer):
 
 @pytest.mark.requirement("S4-run", "S4-event")
 async def test_sessions_that_run_at_once_do_not_mix(tmp_path: Path) -> None:
-    names = ["alpha", "bravo", "charlie", "delta"]
+    names = ["alpha", "bravo", "charlie", "foxtrot"]
     with EchoServer(len(names)) as server:
         async with editor(tmp_path, server, events=True, settings=ACCEPT) as client:
-            try:
-                sessions = [(await command(client, "agent.session.new"))["sessionId"] for _ in names]
-            except ErrorReply:
-                pytest.skip("since 2026-12-01: agent.session.new is on its way in another branch")
+            sessions = [(await command(client, "agent.session.new"))["sessionId"] for _ in names]
             results: dict[str, Any] = {}
 
             async def ask(session: str, word: str) -> None:
