@@ -94,11 +94,11 @@ def shorten(messages: Sequence[ChatMessage], target: int) -> Compacted | None:
 def condense(messages: Sequence[ChatMessage], target: int, summary: str, *, how: How) -> Compacted:
     """The user's words, a summary of what else was in the old blocks, and the newest blocks, cut where they must be."""
     old, new = split(messages, target)
-    words, _ = by_speaker(old)
-    note = UserMessage(content=system_reminder(f"{_LEFT_OUT}\n\n{summary}"), injected=True)
+    words, others = by_speaker(old)
+    note = [UserMessage(content=system_reminder(f"{_LEFT_OUT}\n\n{summary}"), injected=True)] if others else []
     for size in (None, _SHORT * 4, _SHORT, _SHORTEST):
         kept = new if size is None else [_cut(block, size) for block in new]
-        made = (*words, note, *(message for block in kept for message in block))
+        made = (*words, *note, *(message for block in kept for message in block))
         tokens = estimate(made)
         if tokens <= target:
             break
@@ -184,7 +184,8 @@ def _lines(block: Block) -> list[str]:
             pairs = zip(first.tool_calls, told, strict=True)
             return said + [f"- {call.name} {_line(call.arguments, 160)} → {_line(text, 160)}" for call, text in pairs]
         case UserMessage(injected=True) | SystemMessage():
-            return [f"- told: {_line(first.content, 300)}"]
+            is_summary = _LEFT_OUT in first.content  # what it sums up is nowhere else
+            return [f"- told: {_line(first.content, 4_000 if is_summary else 300)}"]
         case _:
             return []
 

@@ -81,19 +81,19 @@ class ContextWindow:
         """Before a request: make the history shorter if it nears the limit."""
         limit = self._agent.model.input_limit
         if limit is not None and self.tokens() > max(limit, self._futile):
-            await self._compact("near_limit", limit // 2)
+            await self._compact("near_limit", limit)
 
     async def after_refusal(self, overflow: ContextOverflow) -> None:
         """After a refusal: make it shorter, or raise the refusal with what else to do."""
         limit, before = self._agent.model.input_limit, self.tokens()
-        await self._compact("overflow", min(before, limit or before) // 2)
+        await self._compact("overflow", min(before, limit or before))
         if self.tokens() >= before:
             raise too_long(overflow) from overflow
 
-    async def _compact(self, reason: CompactionReason, target: int) -> None:
-        """Shorten old results, and if that is not enough, sum up old rounds; ``target`` is in tokens of a request."""
-        view, before, scale = self._transcript.view, self.tokens(), self._scale()
-        room = max(int(target / scale) - self._overhead(), 0)
+    async def _compact(self, reason: CompactionReason, limit: int) -> None:
+        """Shorten old results, and if that is not enough, sum up old rounds: to half of what the limit leaves."""
+        view, before = self._transcript.view, self.tokens()
+        room = max(int(limit / self._scale()) - self._overhead(), 0) // 2
         made, usage = shorten(view, room), Usage()
         if made is None:
             old, _ = split(view, room)

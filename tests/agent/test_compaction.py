@@ -142,6 +142,24 @@ def test_old_rounds_give_way_to_a_summary_behind_the_users_words() -> None:
     assert made.messages[-1].content == "the newest"
 
 
+def test_an_earlier_summary_is_kept_in_a_digest_for_what_it_tells_is_nowhere_else() -> None:
+    past = Past().user("one")
+    for _ in range(50):
+        past.round(("shell", "{}", "x" * 500))
+    once = condense(past.messages, 1500, f"It was {'very ' * 200}hard.", how="summary")
+    again = Past(messages=list(once.messages))
+    for _ in range(50):
+        again.round(("shell", "{}", "x" * 500))
+    old, _ = split(again.messages, 1500)
+    assert "hard." in digest(old, 100_000)
+
+
+def test_nothing_is_said_to_be_left_out_where_nothing_was() -> None:
+    past = Past().user("word " * 5_000).round(("shell", "{}", LONG))
+    made = condense(past.messages, 4_000, "s", how="digest")
+    assert [type(message) for message in made.messages] == [UserMessage, AssistantMessage, ToolMessage]
+
+
 def test_what_cannot_fit_says_so() -> None:
     past = Past().user("word " * 10_000).round(("shell", "{}", LONG))
     made = condense(past.messages, 100, "s", how="digest")

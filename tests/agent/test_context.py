@@ -67,8 +67,8 @@ async def test_history_is_made_shorter_when_its_estimate_nears_the_limit(tmp_pat
 @pytest.mark.requirement("F53")
 async def test_the_servers_count_is_believed_more_than_the_estimate(tmp_path: Path) -> None:
     """The same history, at a server that counts twice as many tokens as would be estimated."""
-    script = [*(noted(number, usage=1600 * (number + 1)) for number in range(3)), says("done")]
-    made = harness(tmp_path, script, limit=3500)
+    script = [*(noted(number, usage=1300 * (number + 1)) for number in range(4)), says("done")]
+    made = harness(tmp_path, script, limit=5000)
     await made.run("go on")
     assert [event.reason for event in compactions(made.events)] == ["near_limit"]
 
@@ -154,3 +154,16 @@ async def test_the_shorter_view_holds_for_the_next_prompt(tmp_path: Path) -> Non
     assert "characters left out" in shown[2].content
     assert shown[-1] == UserMessage(content="and now?")
     assert len(compactions(made.events)) == 1
+
+
+@pytest.mark.requirement("F53")
+async def test_the_standing_prompt_and_the_tools_count_and_are_never_cut(tmp_path: Path) -> None:
+    script: list[Step] = [*map(noted, range(8)), says("done")]
+    made = harness(tmp_path, script, limit=9_000)
+    made.agent = replace(made.agent, system="rule " * 3_000)
+    await made.run("go on")
+    for request in made.model.requests:
+        assert request.system == "rule " * 3_000
+    first = compactions(made.events)[0]
+    assert first.how == "shortened"
+    assert first.tokens_before > 9_000 > first.tokens_after > 4_000
