@@ -33,7 +33,14 @@ class ModelError(AgentLspError):
 
 
 class ContextOverflow(ModelError):
-    """The request is longer than the model's context; the same request never succeeds (F53)."""
+    """The request is longer than the model's context; the same request never succeeds (F53).
+
+    ``limit`` is the context's size in tokens, where the server said it.
+    """
+
+    def __init__(self, message: str, *, limit: int | None = None) -> None:
+        super().__init__(message)
+        self.limit = limit
 
 
 class AgentLimitError(AgentLspError):

@@ -44,12 +44,14 @@ class ToolCall:
     """A call as the model wrote it: ``arguments`` is raw JSON text, not yet parsed.
 
     ``id`` is unique within its assistant message; ``provider_id`` is what the server sent, where that differs (F50).
+    ``extra`` is what else it sent with the call and wants back with it, as JSON text: Gemini's signatures.
     """
 
     id: str
     name: str
     arguments: str
     provider_id: str | None = None
+    extra: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,16 +118,30 @@ class ToolSchema:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Token counts as the server reported them; they add up over requests."""
+    """Token counts as the server reported them; they add up over requests.
+
+    ``cached_tokens`` are those of the input that the server did not have to read anew. ``cost`` is in the currency of
+    the server's bill, or of the prices in settings; None where neither tells it.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
+    cost: float | None = None
 
     def __add__(self, other: "Usage") -> "Usage":
+        costs = [cost for cost in (self.cost, other.cost) if cost is not None]
         return Usage(
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            cost=sum(costs) if costs else None,
         )
+
+    def __str__(self) -> str:
+        cached = f" ({self.cached_tokens:,} of them cached)" if self.cached_tokens else ""
+        cost = "" if self.cost is None else f", cost {self.cost:.4f}"
+        return f"{self.input_tokens:,} tokens in{cached}, {self.output_tokens:,} out{cost}"
 
 
 _REMINDER_TAG = re.compile(r"<(\s*/?\s*system-reminder)", re.IGNORECASE)
@@ -148,12 +164,17 @@ class Transcript(Sequence[ChatMessage]):
         self._messages: list[ChatMessage] = []
         self._open: list[str] = []
         self._in_tool_phase = False
+        self._view: Transcript | None = None
         self._watcher: Callable[[ChatMessage], None] | None = None
+        self._view_watcher: Callable[[Sequence[ChatMessage]], None] | None = None
         self.extend(*messages)
 
-    def watch(self, watcher: Callable[[ChatMessage], None]) -> None:
-        """Let somebody hear of each message from now on, once it is taken."""
+    def watch(
+        self, watcher: Callable[[ChatMessage], None], shortened: Callable[[Sequence[ChatMessage]], None] | None = None
+    ) -> None:
+        """Let somebody hear of each message from now on, once it is taken, and of each ``shortened`` view."""
         self._watcher = watcher
+        self._view_watcher = shortened
 
     def append(self, message: ChatMessage) -> None:
         if isinstance(message, ToolMessage):
@@ -167,6 +188,8 @@ class Transcript(Sequence[ChatMessage]):
             self._open = ids
             self._in_tool_phase = bool(ids)
         self._messages.append(message)
+        if self._view is not None:
+            self._view.append(message)
         if self._watcher is not None:
             self._watcher(message)
 
@@ -174,6 +197,23 @@ class Transcript(Sequence[ChatMessage]):
         """Append several messages, in order."""
         for message in messages:
             self.append(message)
+
+    @property
+    def view(self) -> "Transcript":
+        """What the model is shown: all of it, or what ``shorten`` put in the place of its beginning."""
+        return self if self._view is None else self._view
+
+    def shorten(self, messages: Iterable[ChatMessage]) -> None:
+        """Show the model these in the place of everything so far; the record itself stays whole.
+
+        Raises TranscriptError for messages that are no history, and while calls are open.
+        """
+        self.require_paired()
+        view = Transcript(messages)
+        view.require_paired()
+        self._view = view
+        if self._view_watcher is not None:
+            self._view_watcher(view)
 
     def _answer(self, call_id: str) -> None:
         if not self._in_tool_phase:

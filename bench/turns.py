@@ -6,6 +6,7 @@ each turn; the floor sends the same history by the client library and reads the 
 """
 
 import contextlib
+import itertools
 import json
 import statistics
 import tempfile
@@ -32,6 +33,7 @@ from bench.server import BenchServer
 
 _MEASURED = 12
 _TEXT = "a line of what a tool printed\n" * 10
+_NUMBERS = itertools.count()  # a turn that only repeats itself would be ended
 
 
 class NothingParams(Params):
@@ -39,7 +41,7 @@ class NothingParams(Params):
 
 
 async def _nothing(_params: NothingParams, _context: ToolContext) -> ToolResult:
-    return ToolResult(content=_TEXT)
+    return ToolResult(content=f"{next(_NUMBERS)} {_TEXT}")
 
 
 class _Nobody:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from agent_lsp.agent.events import Emit, PermissionDecided
+from agent_lsp.agent.instructions import Instructions
 from agent_lsp.approvals import Action, Approver
 from agent_lsp.hooks.registry import HookRegistry
 from agent_lsp.models.base import Model
@@ -34,7 +35,8 @@ class Agent:
     """Everything that a run needs; built in ``session/assemble.py``.
 
     ``hooks`` is None in profiles without that capability. ``audit`` hears every permission verdict and may fail
-    the call by raising. ``max_turns`` bounds the model requests of one run.
+    the call by raising. ``max_turns`` bounds the model requests of one run. ``instructions`` are the project's own,
+    ``open_tasks`` lists what is still to be done.
     """
 
     model: Model
@@ -50,3 +52,5 @@ class Agent:
     recorder: ChangeRecorder = field(default_factory=NoRecorder)
     environment: Mapping[str, str] = field(default_factory=dict)
     max_turns: int = 20
+    instructions: Instructions | None = None
+    open_tasks: Callable[[], str] = lambda: ""

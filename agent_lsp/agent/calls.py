@@ -71,7 +71,8 @@ class ToolRound:
         self._agent = agent
         self._transcript = transcript
         self._calls = calls
-        self._results: dict[str, ToolResult] = {}
+        self.results: dict[str, ToolResult] = {}
+        """By call id, what the calls have come to."""
         self._running: set[str] = set()
         self._contexts: list[SystemMessage] = []
         self._stopped: ToolResult | None = None
@@ -268,7 +269,7 @@ class ToolRound:
         except Exception as error:
             result = ToolResult.error("tool_execution_error", f"Tool failed: {type(error).__name__}")
         self._running.discard(prepared.call_id)
-        self._results[prepared.call_id] = result
+        self.results[prepared.call_id] = result
         if result.metadata.get("changed") is True:
             self._agent.emit(FileChanged(call_id=prepared.call_id, path=str(result.metadata["path"])))
         return admitted, result
@@ -344,7 +345,7 @@ class ToolRound:
     def _answer(self, call: ToolCall, ended: _Ended) -> None:
         """Write one call's result, with our own tags in it disarmed (F44)."""
         result = replace(ended.result, content=escape_reminders(ended.result.content))
-        self._results[call.id] = result
+        self.results[call.id] = result
         self._transcript.append(ToolMessage(tool_call_id=call.id, content=result.content))
         self._agent.emit(
             ToolFinished(
@@ -355,12 +356,12 @@ class ToolRound:
     def _close(self, call_id: str) -> ToolResult:
         """The answer of a call that the round did not get to answer: its true result if it has one (A60, R10)."""
         running = call_id in self._running
-        result = self._results.get(call_id) or ToolResult.error(
+        result = self.results.get(call_id) or ToolResult.error(
             "cancelled", f"Cancelled {'while running' if running else 'before completion'}"
         )
         result = replace(result, content=escape_reminders(result.content))
         tool = next(call.name for call in self._calls if call.id == call_id)
-        ran = running or call_id in self._results
+        ran = running or call_id in self.results
         self._agent.emit(ToolFinished(tool=tool, call_id=call_id, result=result, phase="cancelled", handler_ran=ran))
         return result
 

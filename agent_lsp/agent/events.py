@@ -55,6 +55,26 @@ class AssistantReplied:
     usage: Usage = field(default_factory=Usage)
 
 
+CompactionReason: TypeAlias = Literal["near_limit", "overflow"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryCompacted:
+    """The model is shown a shorter history from now on; the session's record stays whole.
+
+    ``how``: old results were ``shortened``, or old rounds became a ``summary`` by the model, or, where it failed, a
+    ``digest``. Tokens are estimates; ``usage`` is that of the summary's own request.
+    """
+
+    reason: CompactionReason
+    how: Literal["shortened", "summary", "digest"]
+    tokens_before: int
+    tokens_after: int
+    messages_before: int
+    messages_after: int
+    usage: Usage = field(default_factory=Usage)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookReached:
     """The run is at a hook position; ``outcome`` is ``ok`` or ``error`` after a tool (A66)."""
@@ -254,13 +274,15 @@ class TurnFinished:
     """The prompt has ended. ``text`` is the final answer; ``error`` is what the human should hear otherwise.
 
     ``changes`` are the files that were changed: by tools, and, where the session is kept, by programs too, ignored
-    directories aside. ``validation`` is the last round's report, where there was one.
+    directories aside. ``usage`` is that of the prompt, sub-agents' included, ``session_usage`` that of all prompts so
+    far. ``validation`` is the last round's report, where there was one.
     """
 
     stop_reason: StopReason
     text: str = ""
     changes: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    session_usage: Usage = field(default_factory=Usage)
     error: str | None = None
     validation: ValidationReport | None = None
 
@@ -291,6 +313,7 @@ AgentEvent: TypeAlias = (
     | ReasoningDelta
     | ModelRetry
     | AssistantReplied
+    | HistoryCompacted
     | HookReached
     | HookActed
     | HookFailed

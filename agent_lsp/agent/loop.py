@@ -6,11 +6,14 @@ from typing import assert_never
 
 from agent_lsp.agent.agent import Agent
 from agent_lsp.agent.calls import ToolRound
+from agent_lsp.agent.context import ContextWindow, too_long
 from agent_lsp.agent.events import AssistantReplied, ModelRetry, ReasoningDelta, TextDelta
+from agent_lsp.agent.mentions import mentioned, shown
+from agent_lsp.agent.repetition import Repetition
 from agent_lsp.agent.stop import run_lifecycle_hooks
-from agent_lsp.errors import AgentLimitError, AgentLspError
+from agent_lsp.errors import AgentLimitError, AgentLspError, ContextOverflow
 from agent_lsp.hooks.contract import HookContext, HookEvent
-from agent_lsp.messages import AssistantMessage, ToolResult, Transcript, UserMessage
+from agent_lsp.messages import AssistantMessage, ChatMessage, ToolResult, Transcript, UserMessage
 from agent_lsp.models.base import ModelRequest, ReasoningChunk, Reply, RetryWait, TextChunk
 
 
@@ -29,8 +32,15 @@ async def run_prompt(agent: Agent, transcript: Transcript, prompt: str) -> RunOu
     submitted = await run_lifecycle_hooks(
         agent.hooks, HookContext(event=HookEvent.USER_PROMPT_SUBMIT, message=message), agent.emit
     )
-    transcript.extend(message, *submitted.additional_context)
+    transcript.extend(message, *await _attached(agent, prompt), *submitted.additional_context)
     return await run_turns(agent, transcript)
+
+
+async def _attached(agent: Agent, prompt: str) -> tuple[ChatMessage, ...]:
+    """The files that a prompt mentions, and the project's instructions for where they lie."""
+    paths = mentioned(agent, prompt) if "@" in prompt else []
+    instructions = agent.instructions.below(paths) if agent.instructions is not None and paths else ()
+    return (*await shown(agent, paths), *instructions)
 
 
 async def run_turns(
@@ -41,14 +51,18 @@ async def run_turns(
     ``begun_after`` is how many turns the prompt has had, all of which count against ``max_turns``.
     """
     stop_hook_active = False
+    context_window = ContextWindow(agent, transcript)
+    repetition = Repetition()
     for turn in range(begun_after + 1, agent.max_turns + 1):
-        reply = await _ask_model(agent, transcript)
+        reply = await _ask_within_context(agent, transcript, context_window)
         agent.emit(_replied(reply))
         _record(transcript, reply)
         if reply.message.tool_calls:
-            last = await ToolRound(agent, transcript, reply.message.tool_calls).run()
+            round_ = ToolRound(agent, transcript, reply.message.tool_calls)
+            last = await round_.run()
             if last is not None:
                 return RunOutcome(text=last.content, turns=turn, stopped_by_hook=True)
+            repetition.heed(reply.message.tool_calls, round_.results)
             continue
         if not ask_stop_hooks:
             return RunOutcome(text=reply.message.content, turns=turn)
@@ -61,10 +75,25 @@ async def run_turns(
     raise AgentLimitError(f"Agent exceeded max_turns={agent.max_turns}")
 
 
+async def _ask_within_context(agent: Agent, transcript: Transcript, window: ContextWindow) -> Reply:
+    """One request, on a history that is made shorter where it must be: ahead of it, or once after a refusal (F53)."""
+    await window.make_room()
+    try:
+        reply = await _ask_model(agent, transcript)
+    except ContextOverflow as overflow:
+        await window.after_refusal(overflow)
+        try:
+            reply = await _ask_model(agent, transcript)
+        except ContextOverflow as again:
+            raise too_long(again) from again
+    window.count(reply.usage, len(transcript.view))
+    return reply
+
+
 async def _ask_model(agent: Agent, transcript: Transcript) -> Reply:
     """One streamed model request."""
     transcript.require_paired()
-    request = ModelRequest(system=agent.system, messages=transcript, tools=agent.tools.schemas)
+    request = ModelRequest(system=agent.system, messages=transcript.view, tools=agent.tools.schemas)
     async with aclosing(agent.model.stream(request)) as stream:
         async for event in stream:
             match event:

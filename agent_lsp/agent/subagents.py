@@ -11,7 +11,7 @@ from dataclasses import replace
 from pydantic import Field
 
 from agent_lsp.agent.agent import Agent
-from agent_lsp.agent.events import AgentEvent, AssistantReplied, SubagentEvent, SubagentFinished
+from agent_lsp.agent.events import AgentEvent, AssistantReplied, HistoryCompacted, SubagentEvent, SubagentFinished
 from agent_lsp.agent.loop import run_turns
 from agent_lsp.approvals import Action
 from agent_lsp.errors import AgentLspError, ToolError
@@ -61,7 +61,7 @@ async def _run_subagent(parent: Agent, params: SpawnAgent, call_id: str, depth: 
 
     def forward(event: AgentEvent) -> None:
         nonlocal used
-        if isinstance(event, AssistantReplied):
+        if isinstance(event, AssistantReplied | HistoryCompacted):
             used += event.usage
         parent.emit(SubagentEvent(agent=params.name, call_id=call_id, event=event))
 

@@ -78,6 +78,19 @@ def _parser() -> argparse.ArgumentParser:
     _add_workspace(validate)
     validate.set_defaults(run_command=_validate)
 
+    doctor = _command(commands, "doctor", "whether all that a session needs is there", "agent-lsp doctor --json")
+    doctor.add_argument("--json", action="store_true", help="one JSON object instead of lines")
+    doctor.add_argument("--offline", action="store_true", help="do not ask the model server")
+    doctor.add_argument("--forget", action="store_true", help="forget what was found out about the model server before")
+    doctor.add_argument("--timeout", type=float, default=120.0, metavar="SECONDS", help="for the model's answers")
+    _add_workspace(doctor)
+    doctor.set_defaults(run_command=_doctor)
+
+    schema = _command(
+        commands, "schema", "the JSON Schema of the settings file", "agent-lsp schema > agent-lsp.schema.json"
+    )
+    schema.set_defaults(run_command=_schema)
+
     demo = _command(commands, "demo", "the whole loop on a small project, without key or network", "agent-lsp demo")
     demo.add_argument("--keep", action="store_true", help="keep the project's folder and print its path")
     demo.add_argument("--interactive", action="store_true", help="answer the permission prompts yourself")
@@ -213,6 +226,18 @@ def _validate(options: argparse.Namespace) -> int:
     from agent_lsp.cli.validate import validate
 
     return validate(options)
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from agent_lsp.cli.doctor import examine
+
+    return examine(options)
+
+
+def _schema(options: argparse.Namespace) -> int:
+    from agent_lsp.cli.schema import show_schema
+
+    return show_schema(options)
 
 
 def _trust(options: argparse.Namespace) -> int:

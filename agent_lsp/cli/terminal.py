@@ -11,29 +11,33 @@ import anyio.to_thread
 from agent_lsp.agent.events import (
     AgentEvent,
     ConfiguredHookRan,
+    HistoryCompacted,
     HookActed,
     HookFailed,
     HookReached,
     ModelRetry,
     PermissionDecided,
     SubagentEvent,
+    TurnFinished,
     ValidationFinished,
     ValidationStarted,
     ValidatorFinished,
 )
 from agent_lsp.approvals import ApprovalReply, ApprovalRequest, Scope, visible
 from agent_lsp.cli.lines import one_line
-from agent_lsp.messages import thaw
+from agent_lsp.messages import Usage, thaw
 
 
 class LifecycleLog:
-    """Writes one line for each lifecycle event, in the form of A66 and A67."""
+    """Writes one line for each lifecycle event, in the form of A66 and A67; on a terminal, what a turn took as well."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def __call__(self, event: AgentEvent) -> None:
         line = _line(event)
+        if isinstance(event, TurnFinished) and event.usage != Usage() and self._stream.isatty():
+            line = f"[Usage] {event.usage}"
         if line is not None:
             print(one_line(line), file=self._stream, flush=True)
 
@@ -60,6 +64,9 @@ def _line(event: AgentEvent) -> str | None:
             return None if line is None else f"[Agent {event.agent}] {line}"
         case PermissionDecided():
             return f"[Permission] {event.tool}: {event.behavior} ({event.source}) - {event.reason}"
+        case HistoryCompacted():
+            sizes = f"{event.tokens_before:,} → {event.tokens_after:,} tokens"
+            return f"[Model] the conversation was made shorter ({event.how}, {event.reason}): {sizes}"
         case ModelRetry():
             return f"[Model] retry {event.attempt} in {event.delay:.1f} s - {event.reason}"
         case _:

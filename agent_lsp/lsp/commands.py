@@ -59,6 +59,12 @@ class Commands:
                     "running": session.running,
                     "model": session.model_name,
                     "messages": len(session.transcript),
+                    "usage": {
+                        "inputTokens": session.usage.input_tokens,
+                        "outputTokens": session.usage.output_tokens,
+                        "cachedTokens": session.usage.cached_tokens,
+                        "cost": session.usage.cost,
+                    },
                 }
                 for session in sessions
             ],

@@ -10,6 +10,7 @@ from agent_lsp.agent.events import (
     AgentEvent,
     AssistantReplied,
     ConfiguredHookRan,
+    HistoryCompacted,
     HookActed,
     HookFailed,
     PermissionDecided,
@@ -67,6 +68,11 @@ def _markdown(event: AgentEvent) -> str | None:
             return f"{event.tool} → {'error' if result.is_error else 'ok'}\n\n{fenced(result.content[:_SHOWN] + cut)}"
         case PermissionDecided(behavior=behavior) if behavior != "allow":
             return f"*Permission: {behavior} {event.tool} - {event.reason}*"
+        case HistoryCompacted():
+            sizes = f"{event.tokens_before:,} → {event.tokens_after:,} tokens"
+            return (
+                f"*The conversation was made shorter for the model ({event.how}): {sizes}. This transcript is whole.*"
+            )
         case HookActed():
             return f"*Hook {event.fired_by}: {event.action} {event.tool or ''} - {event.reason}*"
         case HookFailed():

@@ -10,6 +10,7 @@ from pygls.exceptions import JsonRpcInvalidParams
 from agent_lsp.agent.events import (
     AgentEvent,
     ApprovalRequested,
+    HistoryCompacted,
     HookReached,
     ModelRetry,
     SaveAwaited,
@@ -180,6 +181,8 @@ def progress_line(event: AgentEvent) -> str | None:
             return "waiting for the model" if isinstance(event, HookReached) else "answering"
         case ModelRetry():
             return f"{event.reason}; trying again in {event.delay:.0f} s"
+        case HistoryCompacted():
+            return "made the conversation shorter for the model"
         case ToolStarted(tool=tool):
             return f"running {tool}"
         case SaveAwaited(files=files):

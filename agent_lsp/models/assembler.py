@@ -24,6 +24,7 @@ class _OpenCall:
 
     id: str = ""
     name: str = ""
+    extra: str = ""
     pieces: list[str] = field(default_factory=list)
 
     @property
@@ -56,6 +57,7 @@ class _OpenCall:
         """Add a delta. The name that we have is repeated, not continued, if it is whole or comes with arguments."""
         repeated = delta.name == self.name and (self.pieces or delta.arguments or self.name in tools)
         self.id = self.id or delta.id
+        self.extra = delta.extra or self.extra
         self.name += "" if repeated else delta.name
         if delta.arguments:
             self.pieces.append(delta.arguments)
@@ -69,6 +71,7 @@ class _Delta:
     id: str
     name: str
     arguments: str
+    extra: str
 
     @classmethod
     def read(cls, entry: JsonObject) -> "_Delta":
@@ -81,6 +84,7 @@ class _Delta:
             id=call_id if isinstance(call_id, str) else "",
             name=name if isinstance(name, str) else "",
             arguments=_argument_text(function.get("arguments")),
+            extra=_argument_text(entry.get("extra_content") or None),
         )
 
 
@@ -139,6 +143,7 @@ class ToolCallAssembler:
                         name=call.name,
                         arguments=arguments if arguments.strip() else "{}",
                         provider_id=call.id if call.id and call.id != call_id else None,
+                        extra=call.extra,
                     )
                 )
         return tuple(finished)

@@ -68,6 +68,11 @@ class Model(Protocol):
         """The model's name, for people."""
         ...
 
+    @property
+    def input_limit(self) -> int | None:
+        """How many tokens a request may have; None where that is not known."""
+        ...
+
     def connect(self) -> object:
         """Get ready ahead of the first request; blocks, sends nothing, and may be left out."""
         ...

@@ -7,20 +7,14 @@ request are the beginning of the next; what is not the very same objects is enco
 import json
 import operator
 
-from agent_lsp.messages import (
-    AssistantMessage,
-    ChatMessage,
-    JsonObject,
-    JsonValue,
-    SystemMessage,
-    ToolCall,
-    ToolMessage,
-    ToolSchema,
-    UserMessage,
-    thaw,
-)
+from agent_lsp.messages import ChatMessage, JsonObject, JsonValue, ToolSchema, thaw
 from agent_lsp.models.base import ModelRequest
+from agent_lsp.models.schema_tools import prompt_with_tools, reply_format
 from agent_lsp.models.settings import OpenAIChatSettings
+from agent_lsp.models.wire_messages import WireMessages
+
+_BRIDGE: JsonObject = {"role": "assistant", "content": "Noted."}
+"""What stands between a tool result and a user message at servers that want an answer there."""
 
 
 class RequestEncoder:
@@ -30,93 +24,71 @@ class RequestEncoder:
         self._settings = settings
         self._head_for: tuple[str, tuple[ToolSchema, ...]] | None = None
         self._head = b""
+        self._begin("")
+
+    def _begin(self, system: str) -> None:
+        self._system = system
+        self._wire = WireMessages(self._settings.quirks)
         self._messages: list[ChatMessage] = []
         self._encoded = bytearray()
-        self._wire_ids: dict[str, str] = {}
+        self._last: JsonObject | None = None
+        self._last_start = 0
 
     def encode(self, request: ModelRequest) -> bytes:
         """The whole JSON body of a request."""
-        if not self._continues(request):
-            self._messages, self._encoded = [], bytearray()
-        for message in request.messages[len(self._messages) :]:
-            self._encoded += b"," + _dump(self._message(message))
-            self._messages.append(message)
         if self._head_for != (request.system, request.tools):
             self._head, self._head_for = self._encode_head(request), (request.system, request.tools)
+            self._begin(self._standing_prompt(request))
+        elif not self._continues(request):
+            self._begin(self._system)
+        if self._last is None:
+            self._add(self._wire.system(self._system))
+        for message in request.messages[len(self._messages) :]:
+            self._add(self._wire.of(message))
+            self._messages.append(message)
         return b"".join((self._head, self._encoded, b"]}"))
 
     def _continues(self, request: ModelRequest) -> bool:
         return len(self._messages) <= len(request.messages) and all(map(operator.is_, self._messages, request.messages))
 
+    def _add(self, message: JsonObject) -> None:
+        """Append one message on the wire; at servers with strict roles, one that may stand there."""
+        last, role = self._last, message["role"]
+        if last is not None and self._settings.quirks.get("strict_roles") and role == "user":
+            if last["role"] == "user":
+                message = {"role": "user", "content": f"{last['content']}\n\n{message['content']}"}
+                del self._encoded[self._last_start :]
+            elif last["role"] == "tool":
+                self._put(_BRIDGE)
+        self._put(message)
+
+    def _put(self, message: JsonObject) -> None:
+        self._last, self._last_start = message, len(self._encoded)
+        self._encoded += (b"," if self._encoded else b"") + _dump(message)
+
+    def _standing_prompt(self, request: ModelRequest) -> str:
+        by_schema = self._settings.quirks.get("tools_by_schema")
+        return prompt_with_tools(request.system, request.tools) if by_schema else request.system
+
     def _encode_head(self, request: ModelRequest) -> bytes:
-        """Everything up to the first message of the history; the standing prompt is the first system message."""
+        """Everything up to the first message."""
         settings, quirks = self._settings, self._settings.quirks
+        by_schema = quirks.get("tools_by_schema")
         limit = "max_completion_tokens" if quirks.get("max_completion_tokens") else "max_tokens"
         body: dict[str, JsonValue] = {
             "model": settings.name,
             "stream": True,
             "stream_options": None if quirks.get("no_stream_options") else {"include_usage": True},
             limit: settings.max_output_tokens,
-            "temperature": settings.temperature,
-            "reasoning_effort": settings.reasoning_effort,
-            "tools": [_tool(schema) for schema in request.tools] or None,
-            "messages": [{"role": "system", "content": request.system}],
+            "temperature": None if quirks.get("no_temperature") else settings.temperature,
+            "reasoning_effort": None if quirks.get("no_reasoning_effort") else settings.reasoning_effort,
+            "tools": None if by_schema else [_tool(schema) for schema in request.tools] or None,
+            "response_format": reply_format(request.tools)
+            if by_schema and not quirks.get("no_response_format")
+            else None,
+            "messages": [],
         }
         return _dump({key: value for key, value in body.items() if value is not None}).removesuffix(b"]}")
-
-    def _message(self, message: ChatMessage) -> JsonObject:
-        match message:
-            case SystemMessage(content=content):
-                return {"role": "system", "content": content}
-            case UserMessage(content=content):
-                return {"role": "user", "content": content}
-            case AssistantMessage():
-                return self._assistant(message)
-            case ToolMessage(tool_call_id=call_id, content=content):
-                return {"role": "tool", "tool_call_id": self._wire_ids[call_id], "content": content}
-
-    def _assistant(self, message: AssistantMessage) -> JsonObject:
-        self._wire_ids = wire_ids(message.tool_calls)
-        encoded: dict[str, JsonValue] = {"role": "assistant", "content": message.content}
-        if message.tool_calls:
-            encoded["content"] = message.content or None
-            encoded["tool_calls"] = [
-                {
-                    "id": self._wire_ids[call.id],
-                    "type": "function",
-                    "function": {"name": call.name, "arguments": _arguments(call)},
-                }
-                for call in message.tool_calls
-            ]
-        reasoning_field = self._settings.quirks.get("echo_reasoning")
-        if isinstance(reasoning_field, str) and message.reasoning:
-            encoded[reasoning_field] = message.reasoning
-        return encoded
-
-
-def wire_ids(calls: tuple[ToolCall, ...]) -> dict[str, str]:
-    """Our id → the id on the wire: the server's own ids where they tell its calls apart, else ours (F50)."""
-    provided = [call.provider_id or call.id for call in calls]
-    own = [call.id for call in calls]
-    return dict(zip(own, provided if len(set(provided)) == len(provided) else own, strict=True))
-
-
-def _arguments(call: ToolCall) -> str:
-    """A call's arguments for the echo, always a JSON object.
-
-    Servers parse them again for their prompt template, and one unreadable call would make every later request of
-    the conversation fail.
-    """
-    try:
-        if isinstance(json.loads(call.arguments, parse_constant=_refuse), dict):
-            return call.arguments
-    except (ValueError, RecursionError):
-        pass
-    return json.dumps({"invalid_arguments": call.arguments}, ensure_ascii=False)
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(constant)
 
 
 def _tool(schema: ToolSchema) -> JsonObject:

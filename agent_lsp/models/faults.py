@@ -4,23 +4,15 @@ Invariant: texts that leave here are one line and carry no key (F56, F76).
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from math import isfinite
 from random import SystemRandom
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from agent_lsp.errors import ContextOverflow, ModelError
-from agent_lsp.messages import JsonObject
 from agent_lsp.models.base import RetryWait
+from agent_lsp.models.failures import Failure
+from agent_lsp.models.quirks import Quirk, refused_for
 from agent_lsp.models.settings import OPENAI_BASE_URL, Backoff, OpenAIChatSettings
-
-if TYPE_CHECKING:
-    from openai import APIStatusError
 
 _RANDOM = SystemRandom()
 _LONGEST_TEXT = 300
@@ -37,86 +29,13 @@ class TransientFault(Exception):
         self.unreachable = unreachable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
-    """What a server said went wrong, by HTTP status or inside a stream. ``codes`` are its code and type, if any."""
+class QuirkFound(Exception):
+    """The server wants the request otherwise; once that quirk is in force, it is worth sending again at once (F55)."""
 
-    text: str
-    status: int | None = None
-    codes: frozenset[str] = frozenset()
-    retry_after: float | None = None
-
-    def __str__(self) -> str:
-        return self.text if self.status is None else f"HTTP {self.status}: {self.text}"
-
-
-def failure_of(error: "APIStatusError") -> Failure:
-    """The failure in an answer with an error status."""
-    headers = error.response.headers
-    return Failure(
-        text=_text_of(error.body) or _phrase(error.status_code),
-        status=error.status_code,
-        codes=_codes_of(error.body),
-        retry_after=retry_after(headers, datetime.now(UTC)),
-    )
-
-
-def failure_in(chunk: JsonObject) -> Failure | None:
-    """The failure that a chunk of a stream reports, if it does: at its top, in its choice, or by its finish reason."""
-    choices = chunk.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
-    error = chunk.get("error") or choice.get("error") or (chunk if chunk.get("object") == "error" else None)
-    if not error and choice.get("finish_reason") in _BROKEN_FINISH:
-        error = {"type": "server_error", "message": f"the answer ended with {choice['finish_reason']}"}
-    if not error:
-        return None
-    codes = _codes_of(error)
-    status = next((int(code) for code in codes if re.fullmatch("[45][0-9]{2}", code)), None)
-    return Failure(text=_text_of(error) or "an error without a text", status=status, codes=codes)
-
-
-_BROKEN_FINISH = ("error", "abort", "insufficient_system_resource")
-
-
-def _text_of(body: object) -> str:
-    """The human part of an error body, which servers shape in many ways."""
-    if isinstance(body, str):
-        return "" if body.lstrip().startswith("<") else body
-    if isinstance(body, Mapping):
-        return next((text for key in ("message", "detail", "error", "msg") if (text := _text_of(body.get(key)))), "")
-    return str(body) if isinstance(body, list) else ""
-
-
-def _codes_of(body: object) -> frozenset[str]:
-    values = (body.get("code"), body.get("type"), body.get("status")) if isinstance(body, Mapping) else ()
-    return frozenset(str(value).lower() for value in values if isinstance(value, str | int))
-
-
-def _phrase(status: int) -> str:
-    return HTTPStatus(status).phrase if status in set(HTTPStatus) else "no reason given"
-
-
-def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """How long a server asks us to wait, in seconds: ``retry-after-ms``, or ``Retry-After`` in seconds or as a date."""
-    milliseconds, wish = _number(headers.get("retry-after-ms")), headers.get("retry-after")
-    if milliseconds is not None:
-        return milliseconds / 1000
-    seconds = _number(wish)
-    if seconds is not None or wish is None:
-        return seconds
-    try:
-        date = parsedate_to_datetime(wish)
-    except (ValueError, OverflowError):
-        return None
-    return max(0.0, (date.replace(tzinfo=date.tzinfo or UTC) - now).total_seconds())
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        number = float(text or "")
-    except ValueError:
-        return None
-    return number if isfinite(number) and number >= 0 else None
+    def __init__(self, quirk: Quirk, said: str) -> None:
+        super().__init__(said)
+        self.quirk = quirk
+        self.said = said
 
 
 _SPENT = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
@@ -129,7 +48,7 @@ _OVERFLOW_CODES = {"context_length_exceeded", "exceed_context_size_error", "mode
 _OVERFLOW_TEXT = re.compile(
     r"(maximum|max|model's) (context|model|prompt|input) (length|size|window)"
     r"|context[ _](length|window|size)[ _]((is|has been) )?(exceed|full|limit)"
-    r"|(exceed|overflow)\w* .{0,40}context"
+    r"|(exceed|overflow)\w*\W.{0,60}context"
     r"|(longer|greater|larger) than .{0,30}context"
     r"|(prompt|input|request) is too (long|large)"
     r"|request too large"
@@ -139,19 +58,44 @@ _OVERFLOW_TEXT = re.compile(
     r"|max_new_tokens.{0,10} must be <=",
     re.IGNORECASE,
 )
-_UNKNOWN_MODEL = re.compile(r"model.{0,60}(not found|not exist)|(unknown|invalid|no such) model", re.IGNORECASE)
+_UNKNOWN_MODEL = re.compile(
+    r"model.{0,60}(not found|not exist)|(unknown|invalid|no such) model|not a valid model", re.IGNORECASE
+)
+_UNKNOWN_MODEL_CODES = {"model_not_found", "deploymentnotfound"}
+_BAD_KEY = re.compile(r"api.?key (is )?(not valid|invalid)|(invalid|incorrect) api.?key", re.IGNORECASE)
 
 
-def judge(failure: Failure, settings: OpenAIChatSettings) -> TransientFault | ModelError:
+# The sizes in what those servers say; the number of the request's own tokens stands elsewhere.
+_LIMIT = re.compile(
+    r"(?:(?:context|prompt|model) (?:length|size|window)|tokens allowed|token limit|must be <=)"
+    r"(?: (?:is|of|only|at most))*[ :(]*(\d[\d,]*)|(\d+) maximum",
+    re.IGNORECASE,
+)
+
+
+def judge(failure: Failure, settings: OpenAIChatSettings) -> TransientFault | QuirkFound | ModelError:
     """What follows from a failure: an exception to raise."""
     said = one_line(str(failure), settings)
     if _is_overflow(failure):
-        return ContextOverflow(f"The conversation is too long for {settings.name}: {said}. Compact it or start anew")
+        text = f"The conversation is too long for {settings.name}: {said}"
+        return ContextOverflow(text, limit=failure.limit or stated_limit(failure.text))
+    if failure.status in _REFUSING and (quirk := refused_for(failure.text, settings.quirks)):
+        return QuirkFound(quirk, said)
     if failure.status == HTTPStatus.PAYMENT_REQUIRED or failure.codes & _SPENT:
         return ModelError(f"The account of the API key has no credit left ({said}). Top it up, or set another key")
     if _is_passing(failure):
         return TransientFault(said, retry_after=failure.retry_after)
     return ModelError(_refusal(failure, said, settings))
+
+
+_REFUSING = (None, 400, 404, 422, 500, 501)
+"""The statuses of a refusal; templates of local servers fail with 500."""
+
+
+def stated_limit(text: str) -> int | None:
+    """The size of the context, in tokens, that a refusal tells."""
+    found = _LIMIT.search(text)
+    return None if found is None else int((found[1] or found[2]).replace(",", ""))
 
 
 def _is_overflow(failure: Failure) -> bool:
@@ -170,9 +114,9 @@ def _is_passing(failure: Failure) -> bool:
 
 
 def _refusal(failure: Failure, said: str, settings: OpenAIChatSettings) -> str:
-    if "model_not_found" in failure.codes:
+    if failure.codes & _UNKNOWN_MODEL_CODES:
         return _unknown_model(said, settings)
-    if failure.status in (401, 403):
+    if failure.status in (401, 403) or _BAD_KEY.search(failure.text):
         what = "refused the API key" if settings.api_key else "wants an API key"
         return f"{_server(settings)} {what} ({said}). {_SET_KEY}"
     if _UNKNOWN_MODEL.search(failure.text):

@@ -8,18 +8,21 @@ our bytes as they are: it would walk through the whole history otherwise.
 import contextlib
 import threading
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
 
-from agent_lsp.models.base import ModelEvent, ModelRequest
+from agent_lsp.errors import ContextOverflow
+from agent_lsp.models.base import ModelEvent, ModelRequest, RetryWait
 from agent_lsp.models.encoding import RequestEncoder
+from agent_lsp.models.failures import failure_of
 from agent_lsp.models.faults import (
+    QuirkFound,
     TransientFault,
     broken,
     check,
-    failure_of,
     is_openai,
     judge,
     unreachable,
@@ -27,6 +30,8 @@ from agent_lsp.models.faults import (
     wait_after,
     web_page,
 )
+from agent_lsp.models.memory import ModelMemory
+from agent_lsp.models.quirks import Quirk, Quirks
 from agent_lsp.models.reply import ReplyReader
 from agent_lsp.models.settings import OpenAIChatSettings
 
@@ -39,17 +44,57 @@ _CLOSE_TIMEOUT = 1.0
 
 
 class OpenAIChatModel:
-    """One conversation partner. ``aclose`` closes its connections."""
+    """One conversation partner. ``aclose`` closes its connections.
 
-    def __init__(self, settings: OpenAIChatSettings) -> None:
+    ``settings`` are as they were given; what was found out about the server holds besides, unless they say otherwise.
+    """
+
+    def __init__(self, settings: OpenAIChatSettings, memory: ModelMemory | None = None) -> None:
         self.settings = settings
-        self._encoder = RequestEncoder(settings)
+        self.memory = memory or ModelMemory(None, settings.base_url, settings.name)
+        self._in_force = settings
+        self._heed_memory()
         self._client: AsyncOpenAI | None = None
         self._connecting = threading.Lock()
 
     @property
     def name(self) -> str:
         return self.settings.name
+
+    @property
+    def quirks(self) -> Quirks:
+        """All quirks in force."""
+        return self._in_force.quirks
+
+    @property
+    def context_window(self) -> int | None:
+        """Tokens, where they are set or the server has told them."""
+        return self._in_force.context_window
+
+    @property
+    def input_limit(self) -> int | None:
+        """The context less room for an answer."""
+        window = self.context_window
+        return None if window is None else window - min(self.settings.max_output_tokens or window // 8, window // 2)
+
+    def learn_context_window(self, tokens: int) -> None:
+        """Remember what the server told; what is set counts more."""
+        self.memory.set_context_window(tokens)
+        self._in_force = replace(self._in_force, context_window=self.settings.context_window or tokens)
+
+    def forget(self) -> None:
+        """Know nothing about the server any more, but what is set."""
+        self.memory.forget()
+        self._heed_memory()
+
+    def _heed_memory(self) -> None:
+        known, settings = self.memory.known, self.settings
+        self._in_force = replace(
+            settings,
+            quirks={**known.quirks, **settings.quirks},
+            context_window=settings.context_window or known.context_window,
+        )
+        self._encoder = RequestEncoder(self._in_force)
 
     def connect(self) -> "AsyncOpenAI":
         """Make the client ahead of the first request. Sends nothing, but blocks: for a worker thread.
@@ -87,10 +132,10 @@ class OpenAIChatModel:
             await client.close()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        """Stream one answer, sending the request again after faults that pass (F54)."""
-        body = self._encoder.encode(request)
+        """Stream one answer; sends again after faults that pass (F54), and as the server wants it (F55)."""
         tools = frozenset(schema.name for schema in request.tools)
-        attempt = 0
+        body = self._encoder.encode(request)
+        attempt = found = 0
         while True:
             try:
                 async with contextlib.aclosing(self._attempt(body, tools)) as events:
@@ -99,15 +144,30 @@ class OpenAIChatModel:
                 return
             except TransientFault as fault:
                 attempt += 1
-                wait = wait_after(fault, attempt, self.settings)
+                wait = wait_after(fault, attempt, self._in_force)
+            except QuirkFound as refusal:
+                found += 1
+                self.add_quirk(refusal.quirk)
+                body = self._encoder.encode(request)
+                reason = f"{refusal.said}; from now on {refusal.quirk.effect.replace('`', '')}"
+                wait = RetryWait(attempt=found, delay=0.0, reason=reason)
+            except ContextOverflow as overflow:
+                if overflow.limit is not None:
+                    self.learn_context_window(overflow.limit)
+                raise
             yield wait
             await anyio.sleep(wait.delay)
+
+    def add_quirk(self, quirk: Quirk) -> None:
+        """Let a quirk hold from the next request on, and remember it."""
+        self.memory.add_quirk(quirk)
+        self._heed_memory()
 
     async def _attempt(self, body: bytes, tools: frozenset[str]) -> AsyncGenerator[ModelEvent, None]:
         """Send the request once and read its answer. The response is closed on every way out."""
         stream = await self._open(body)
         try:
-            reader = ReplyReader(self.settings, tools=tools, document="json" in _content_type(stream))
+            reader = ReplyReader(self._in_force, tools=tools, document="json" in _content_type(stream))
             async with contextlib.aclosing(self._pieces(stream)) as pieces:
                 try:
                     async for piece in pieces:
@@ -137,7 +197,7 @@ class OpenAIChatModel:
                 "/chat/completions", content=body, cast_to=object, stream=True, stream_cls=openai.AsyncStream[object]
             )
         except openai.APIStatusError as error:
-            raise judge(failure_of(error), self.settings) from None  # the original may repeat the key
+            raise judge(failure_of(error), self._in_force) from None  # the original may repeat the key
         except Exception as error:
             # Reading the body of an error may fail with the classes of the HTTP library, which is not ours to import.
             raise unreachable(error, self.settings) from error

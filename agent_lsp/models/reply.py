@@ -5,12 +5,15 @@ Invariant: a Reply comes out only if the server said that it was through, by ``[
 
 import json
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from agent_lsp.messages import AssistantMessage, JsonObject, JsonValue, Usage
 from agent_lsp.models.assembler import ToolCallAssembler
 from agent_lsp.models.base import FinishReason, ReasoningChunk, Reply, TextChunk
-from agent_lsp.models.faults import TransientFault, failure_in, judge
-from agent_lsp.models.settings import OpenAIChatSettings
+from agent_lsp.models.failures import failure_in
+from agent_lsp.models.faults import TransientFault, judge
+from agent_lsp.models.schema_tools import read_reply
+from agent_lsp.models.settings import OpenAIChatSettings, Prices
 from agent_lsp.models.sse import EventDecoder
 
 _FINISH_REASONS: dict[str, FinishReason] = {
@@ -35,6 +38,7 @@ class ReplyReader:
         self._document: list[bytes] | None = [] if document else None
         self._decoder = EventDecoder()
         self._calls = ToolCallAssembler(tools)
+        self._by_schema = bool(tools) and bool(settings.quirks.get("tools_by_schema"))
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._finish_reason = ""
@@ -62,7 +66,12 @@ class ReplyReader:
         calls = self._calls.calls()
         if not (self._finish_reason or (self.done and (calls or self._text))):
             raise TransientFault("the answer ended in the middle")
-        message = AssistantMessage(content="".join(self._text), tool_calls=calls, reasoning="".join(self._reasoning))
+        text = "".join(self._text)
+        if self._by_schema and not calls:
+            text, calls = read_reply(text)
+            if text:
+                yield TextChunk(text=text)
+        message = AssistantMessage(content=text, tool_calls=calls, reasoning="".join(self._reasoning))
         finish_reason = _FINISH_REASONS.get(self._finish_reason, "tool_calls" if calls else "stop")
         yield Reply(message=message, finish_reason=finish_reason, usage=self._usage)
 
@@ -81,11 +90,11 @@ class ReplyReader:
         failure = failure_in(chunk)
         if failure is not None:
             raise judge(failure, self._settings)
-        if isinstance(usage := chunk.get("usage"), dict):
-            self._usage = Usage(
-                input_tokens=_count(usage.get("prompt_tokens")), output_tokens=_count(usage.get("completion_tokens"))
-            )
-        for choice in _objects(chunk.get("choices"))[:1]:
+        choices = _objects(chunk.get("choices"))[:1]
+        for holder in (chunk, chunk.get("x_groq"), *choices):
+            if isinstance(holder, dict) and isinstance(usage := holder.get("usage"), dict):
+                self._usage = _usage_of(usage, self._settings.prices)
+        for choice in choices:
             if isinstance(reason := choice.get("finish_reason"), str):
                 self._finish_reason = reason.lower() or self._finish_reason
             delta = choice.get("delta") or choice.get("message")
@@ -101,7 +110,8 @@ class ReplyReader:
         text = _text_of(delta.get("content")) + _text_of(delta.get("refusal"))
         if text:
             self._text.append(text)
-            yield TextChunk(text=text)
+            if not self._by_schema:  # there it is JSON, and for people only when it is read
+                yield TextChunk(text=text)
         self._calls.feed(_objects(delta.get("tool_calls")))
         if isinstance(function := delta.get("function_call"), dict):
             self._calls.feed([{"index": 0, "function": function}])
@@ -126,6 +136,20 @@ def _part_text(part: JsonObject) -> str:
 
 def _objects(value: JsonValue) -> list[JsonObject]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _usage_of(usage: JsonObject, prices: Prices | None) -> Usage:
+    """Counts and cost: as the server bills them, else by the prices that are set."""
+    details, cost = usage.get("prompt_tokens_details"), usage.get("cost")
+    cached = details.get("cached_tokens") if isinstance(details, dict) else usage.get("prompt_cache_hit_tokens")
+    counted = Usage(
+        input_tokens=_count(usage.get("prompt_tokens")),
+        output_tokens=_count(usage.get("completion_tokens")),
+        cached_tokens=_count(cached),
+    )
+    if isinstance(cost, int | float) and not isinstance(cost, bool):
+        return replace(counted, cost=float(cost))
+    return counted if prices is None else replace(counted, cost=prices.of(counted))
 
 
 def _count(value: JsonValue) -> int:

@@ -45,8 +45,9 @@ class RecordedRequest:
 class ScriptedModel:
     """Plays one step a request, in order, and keeps the requests."""
 
-    def __init__(self, script: Iterable[Step], *, name: str = "scripted") -> None:
+    def __init__(self, script: Iterable[Step], *, name: str = "scripted", input_limit: int | None = None) -> None:
         self.name = name
+        self.input_limit = input_limit
         self.requests: list[RecordedRequest] = []
         self._script = list(script)
 

@@ -11,17 +11,20 @@ from typing import Any
 
 from agent_lsp.agent.agent import Agent
 from agent_lsp.agent.events import PermissionDecided
+from agent_lsp.agent.instructions import Instructions
 from agent_lsp.agent.profiles import PRODUCT, Profile, profile, require_fixed
 from agent_lsp.agent.prompt import system_prompt
-from agent_lsp.agent.subagents import spawn_agent_tool
+from agent_lsp.agent.subagents import current_agent, spawn_agent_tool
 from agent_lsp.approvals import ApprovalReply, ApprovalRequest, Approver
 from agent_lsp.errors import ConfigurationError
 from agent_lsp.hooks.builtin import install_builtin, plan_guard
+from agent_lsp.hooks.contract import HookEvent
 from agent_lsp.hooks.registry import HookRegistry
 from agent_lsp.hooks.trust import Trust
 from agent_lsp.models.base import Model
+from agent_lsp.models.memory import ModelMemory
 from agent_lsp.models.openai_chat import OpenAIChatModel
-from agent_lsp.models.settings import OPENAI_BASE_URL, OpenAIChatSettings
+from agent_lsp.models.settings import OPENAI_BASE_URL, OpenAIChatSettings, Prices
 from agent_lsp.permissions.grants import Grants, grants_directory
 from agent_lsp.permissions.policy import PermissionMode, Policy
 from agent_lsp.redaction import secrets_of
@@ -111,6 +114,8 @@ def open_session(options: SessionOptions) -> Session:
     models = _Models(options.model)
     validation = programs.validation if "validation" in chosen.capabilities and options.validate else None
     has_hooks = "hooks" in chosen.capabilities
+    instructions = Instructions(workspace, may_read=policy.may_read, reader=current_agent.get)
+    events.subscribe(instructions.note)
     store = SessionStore(state_directory(), workspace.root)
     history = _history(options, chosen, store, session_id)
     history.keep_changes(workspace, options.documents)
@@ -129,20 +134,23 @@ def open_session(options: SessionOptions) -> Session:
 
     def build(loaded: LoadedSettings) -> Agent:
         """The agent that these settings describe."""
+        instructions.names = loaded.settings.agent.instructions if chosen is PRODUCT else ()
         return Agent(
             model=models.get(loaded),
-            system=system_prompt(workspace),
+            system=system_prompt(workspace) + instructions.standing(),
             tools=tools,
             policy=policy,
             approver=approver,
             audit=options.audit or _silent,
-            hooks=_hooks(options, loaded, policy, configured, validation) if has_hooks else None,
+            hooks=_hooks(options, loaded, policy, configured, validation, instructions) if has_hooks else None,
             workspace=workspace,
             emit=events.emit,
             documents=options.documents,
             recorder=history.recorder,
             environment=programs.environment,
             max_turns=loaded.settings.agent.max_turns,
+            instructions=instructions,
+            open_tasks=tasks.open_ones,
         )
 
     session = Session(
@@ -196,7 +204,7 @@ class _Models:
             return self._fixed
         settings = endpoint_settings(loaded)
         if self._endpoint is None or self._endpoint.settings != settings:
-            self._endpoint = OpenAIChatModel(settings)
+            self._endpoint = endpoint_model(settings)
         return self._endpoint
 
 
@@ -256,9 +264,11 @@ def _hooks(
     policy: Policy,
     configured: ConfiguredHooks,
     validation: Validation | None,
+    instructions: Instructions,
 ) -> HookRegistry:
     """All hooks, the in-process ones before the configured ones (R1)."""
     registry = HookRegistry()
+    registry.register(HookEvent.PRE_TOOL_USE, instructions.before_call, name="instructions")
     install_builtin(registry, loaded.settings.agent.builtin_hooks, options.root)
     registry.register_guard(
         "plan-mode", lambda prepared: plan_guard(prepared) if policy.mode is PermissionMode.PLAN else None
@@ -275,6 +285,11 @@ async def _keep_baseline(validation: Validation, prepared: PreparedCall) -> None
     """A guard that denies nothing: it stands where a change is about to happen."""
     if prepared.definition.access in (Access.WRITE, Access.EXECUTE):
         await validation.before_change()
+
+
+def endpoint_model(settings: OpenAIChatSettings) -> OpenAIChatModel:
+    """The model at an endpoint, with what earlier sessions have found out about it."""
+    return OpenAIChatModel(settings, ModelMemory(state_directory() / "models", settings.base_url, settings.name))
 
 
 def endpoint_settings(loaded: LoadedSettings) -> OpenAIChatSettings:
@@ -297,7 +312,9 @@ def endpoint_settings(loaded: LoadedSettings) -> OpenAIChatSettings:
         max_output_tokens=model.max_output_tokens,
         temperature=model.temperature,
         reasoning_effort=model.reasoning_effort,
-        quirks=model.quirks,
+        quirks={str(name): value for name, value in model.quirks.items()},
+        context_window=model.context_window,
+        prices=None if model.prices is None else Prices(**model.prices.model_dump()),
     )
 
 

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,7 @@ def to_json(found: Replay) -> dict[str, Any]:
                 "ended": turn.ended,
                 "stop_reason": turn.stop_reason,
                 "error": turn.error,
+                "usage": asdict(turn.usage),
                 "changes": sorted(path for path, change in turn.changes.items() if change.before != change.after),
                 "undone": turn.undone,
                 "messages": [message_record(message) for message in found.transcript[begin:end]],

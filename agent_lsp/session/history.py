@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,11 +19,11 @@ import anyio.to_thread
 from agent_lsp.agent.agent import ChangeRecorder, NoRecorder
 from agent_lsp.agent.events import AgentEvent, SubagentEvent, ToolFinished, ToolStarted, TurnFinished
 from agent_lsp.errors import ConfigurationError
-from agent_lsp.messages import ChatMessage, UserMessage, system_reminder
+from agent_lsp.messages import ChatMessage, Usage, UserMessage, system_reminder
 from agent_lsp.redaction import Redactor
 from agent_lsp.session.checkpoints import Checkpoints
 from agent_lsp.session.file_state import Objects
-from agent_lsp.session.records import Replay, StoredTurn, message_record, title_of
+from agent_lsp.session.records import Replay, StoredTurn, message_record, title_of, view_record
 from agent_lsp.session.store import SessionFile
 from agent_lsp.tools.task import TaskList
 from agent_lsp.workspace import Documents, Workspace
@@ -49,7 +50,7 @@ class History:
         self.clean_up: Callable[[], None] = _nothing
         """What ``tidy`` does, in a thread."""
         if file is not None:
-            self.transcript.watch(self._keep_message)
+            self.transcript.watch(self._keep_message, self._keep_view)
 
     @property
     def problem(self) -> str:
@@ -88,6 +89,15 @@ class History:
         if self._file is not None:
             self._file.append(message_record(message))
 
+    def _keep_view(self, view: Sequence[ChatMessage]) -> None:
+        if self._file is not None:
+            self._file.append(view_record(view))
+
+    @property
+    def usage(self) -> Usage:
+        """Of all turns that have ended."""
+        return sum((turn.usage for turn in self.turns), Usage())
+
     def begin(self, turn_id: str, prompt: str) -> None:
         """A turn begins."""
         if self._file is None:
@@ -122,7 +132,7 @@ class History:
             return
         self._checkpoints.end()
         turn.ended, turn.stop_reason = time.time(), finished.stop_reason
-        turn.text, turn.error = finished.text, finished.error
+        turn.text, turn.error, turn.usage = finished.text, finished.error, finished.usage
         self._file.append(
             {
                 "type": "end",
@@ -131,6 +141,7 @@ class History:
                 "reason": finished.stop_reason,
                 "text": finished.text,
                 "error": finished.error,
+                "usage": asdict(finished.usage),
             }
         )
         await self._sync()

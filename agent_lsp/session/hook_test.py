@@ -10,8 +10,7 @@ from agent_lsp.errors import ConfigurationError
 from agent_lsp.hooks.runner import HookRun, Occasion, mismatch
 from agent_lsp.hooks.settings import EVENTS, STOP, VALIDATION, ConfiguredHook
 from agent_lsp.messages import JsonObject, thaw
-from agent_lsp.models.openai_chat import OpenAIChatModel
-from agent_lsp.session.assemble import endpoint_settings
+from agent_lsp.session.assemble import endpoint_model, endpoint_settings
 from agent_lsp.session.directories import config_directory, trust_store
 from agent_lsp.session.inspect import list_hooks
 from agent_lsp.session.programs import Programs
@@ -53,7 +52,7 @@ async def run_hook(
         emit=lambda _event: None,
         documents=NoDocuments(),
     )
-    programs.configure(loaded, os.environ, lambda: OpenAIChatModel(endpoint_settings(loaded)), hooks=(hook,))
+    programs.configure(loaded, os.environ, lambda: endpoint_model(endpoint_settings(loaded)), hooks=(hook,))
     await programs.runner.run_one(hook, _occasion(hook.event, tool, args))
     return programs.runner.runs[-1]
 

@@ -18,6 +18,7 @@ from agent_lsp.messages import (
     ToolMessage,
     ToolResult,
     Transcript,
+    Usage,
     UserMessage,
 )
 from agent_lsp.session.file_state import Change, FileState
@@ -55,7 +56,41 @@ def message_record(message: ChatMessage) -> Record:
 
 def _call_record(call: ToolCall) -> Record:
     record = {"id": call.id, "name": call.name, "arguments": call.arguments}
-    return record if call.provider_id is None else {**record, "provider_id": call.provider_id}
+    if call.provider_id is not None:
+        record["provider_id"] = call.provider_id
+    return {**record, "extra": call.extra} if call.extra else record
+
+
+def view_record(view: Iterable[ChatMessage]) -> Record:
+    """What the model is shown from here on in the place of everything before."""
+    return {"type": "view", "messages": [message_record(message) for message in view]}
+
+
+def message_of(record: Record) -> ChatMessage:
+    """The message of a record. Raises for one that holds none."""
+    content = _text(record["content"])
+    match record["type"]:
+        case "user":
+            return UserMessage(content=content, injected=record.get("injected") is True)
+        case "system":
+            return SystemMessage(content=content)
+        case "tool":
+            return ToolMessage(tool_call_id=_text(record["call"]), content=content)
+        case "assistant":
+            calls = tuple(map(_call_of, record.get("calls", ())))
+            return AssistantMessage(content=content, tool_calls=calls, reasoning=_text(record.get("reasoning", "")))
+        case kind:
+            raise ValueError(f"{kind} is no message")
+
+
+def _call_of(record: Record) -> ToolCall:
+    return ToolCall(
+        id=_text(record["id"]),
+        name=_text(record["name"]),
+        arguments=_text(record["arguments"]),
+        provider_id=record.get("provider_id"),
+        extra=_text(record.get("extra", "")),
+    )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -70,6 +105,7 @@ class StoredTurn:
     stop_reason: str = ""
     text: str = ""
     error: str | None = None
+    usage: Usage = field(default_factory=Usage)
     changes: dict[str, Change] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     """What of the changes is not covered."""
@@ -167,31 +203,14 @@ def _take_head(found: Replay, record: Record) -> None:
     found.id, found.root, found.created = _text(record["id"]), _text(record["root"]), float(record["created"])
 
 
-def _take_user(found: Replay, record: Record) -> None:
-    found.transcript.append(UserMessage(content=_text(record["content"]), injected=record.get("injected") is True))
+def _take_message(found: Replay, record: Record) -> None:
+    found.transcript.append(message_of(record))
+    if record["type"] == "assistant":
+        found.begun_calls.clear()
 
 
-def _take_system(found: Replay, record: Record) -> None:
-    found.transcript.append(SystemMessage(content=_text(record["content"])))
-
-
-def _take_tool(found: Replay, record: Record) -> None:
-    found.transcript.append(ToolMessage(tool_call_id=_text(record["call"]), content=_text(record["content"])))
-
-
-def _take_assistant(found: Replay, record: Record) -> None:
-    calls = tuple(
-        ToolCall(
-            id=_text(call["id"]),
-            name=_text(call["name"]),
-            arguments=_text(call["arguments"]),
-            provider_id=call.get("provider_id"),
-        )
-        for call in record.get("calls", ())
-    )
-    content, reasoning = _text(record["content"]), _text(record.get("reasoning", ""))
-    found.transcript.append(AssistantMessage(content=content, tool_calls=calls, reasoning=reasoning))
-    found.begun_calls.clear()
+def _take_view(found: Replay, record: Record) -> None:
+    found.transcript.shorten(map(message_of, record["messages"]))
 
 
 def _take_turn(found: Replay, record: Record) -> None:
@@ -228,6 +247,7 @@ def _take_end(found: Replay, record: Record) -> None:
     if turn is not None:
         turn.ended, turn.stop_reason = float(record["at"]), _text(record["reason"])
         turn.text, turn.error = _text(record.get("text", "")), record.get("error")
+        turn.usage = Usage(**record.get("usage", {}))
 
 
 def _take_undone(found: Replay, record: Record) -> None:
@@ -242,10 +262,8 @@ def _take_tasks(found: Replay, record: Record) -> None:
 
 _TAKE: Mapping[str, Callable[[Replay, Record], None]] = {
     "session": _take_head,
-    "user": _take_user,
-    "system": _take_system,
-    "tool": _take_tool,
-    "assistant": _take_assistant,
+    **dict.fromkeys(("user", "system", "tool", "assistant"), _take_message),
+    "view": _take_view,
     "turn": _take_turn,
     "started": _take_started,
     "change": _take_change,

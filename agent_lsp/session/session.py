@@ -18,6 +18,7 @@ from agent_lsp.agent.events import (
     AgentEvent,
     AssistantReplied,
     FileChanged,
+    HistoryCompacted,
     StopReason,
     SubagentEvent,
     TurnFinished,
@@ -96,6 +97,8 @@ class Session:
         self._build = build
         self._mode_set: str | None = None
         self._changed: dict[str, None] = {}
+        self.usage = history.usage
+        """Of all prompts so far."""
         self._usage = Usage()
         self._report: ValidationReport | None = None
         self._turn = anyio.Lock()
@@ -132,8 +135,9 @@ class Session:
         match event:
             case FileChanged(path=path):
                 self._changed[path] = None
-            case AssistantReplied(usage=usage):
+            case AssistantReplied(usage=usage) | HistoryCompacted(usage=usage):
                 self._usage += usage
+                self.usage += usage
             case SubagentEvent():
                 self._note(event.event)
 
@@ -232,8 +236,13 @@ class Session:
                     finally:
                         if self.validation is not None:
                             self.validation.end_prompt()
-                        changes = tuple(dict.fromkeys((*self._changed, *self.history.changed())))
-                        finished = replace(finished, changes=changes, usage=self._usage, validation=self._report)
+                        finished = replace(
+                            finished,
+                            changes=tuple(dict.fromkeys((*self._changed, *self.history.changed()))),
+                            usage=self._usage,
+                            session_usage=self.usage,
+                            validation=self._report,
+                        )
                         await self.history.end(finished)
                         self._events.emit(finished)
                         unsubscribe()

@@ -119,7 +119,7 @@ class _Merge:
 
     def add(self, layer: Layer) -> None:
         for section, values in layer.values.items():
-            if section in LATER or section == "hooks":
+            if section in LATER or section in ("hooks", "$schema"):
                 continue
             if section == "hooks_http_allow":
                 self._add_entries(layer, section, self._values, values)

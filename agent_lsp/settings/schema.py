@@ -4,11 +4,21 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from agent_lsp.models.quirks import QuirkName
+
 
 class Section(BaseModel):
     """A frozen group of settings without unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class PriceSettings(Section):
+    """What a million tokens cost, for the cost of turns and sessions."""
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+    cached_input: float | None = Field(default=None, ge=0, description="of input that the server had read before")
 
 
 class ModelSettings(Section):
@@ -17,11 +27,16 @@ class ModelSettings(Section):
     name: str | None = Field(default=None, min_length=1, description="the model's name at the endpoint")
     base_url: str | None = Field(default=None, min_length=1, description="an OpenAI-compatible endpoint")
     api_key_env: str = Field(default="OPENAI_API_KEY", min_length=1, description="the variable that holds the key")
-    context_window: int | None = Field(default=None, gt=0, description="tokens")
-    max_output_tokens: int | None = Field(default=None, gt=0)
-    temperature: float | None = Field(default=None, ge=0, le=2)
-    reasoning_effort: str | None = None
-    quirks: dict[str, bool | str] = Field(default_factory=dict)
+    context_window: int | None = Field(
+        default=None, gt=0, description="tokens; learned from the server's refusal where it is not set"
+    )
+    max_output_tokens: int | None = Field(default=None, gt=0, description="bound on one answer")
+    temperature: float | None = Field(default=None, ge=0, le=2, description="sent as it is where it is set")
+    reasoning_effort: str | None = Field(default=None, description="sent as it is where it is set")
+    quirks: dict[QuirkName, bool | str] = Field(
+        default_factory=dict, description="what the server wants otherwise; false keeps one from being found"
+    )
+    prices: PriceSettings | None = Field(default=None, description="per million tokens, in any currency")
 
 
 class PermissionSettings(Section):
@@ -40,7 +55,9 @@ class AgentSettings(Section):
     """The loop."""
 
     max_turns: int = Field(default=50, gt=0, description="model requests in one run")
-    instructions: tuple[str, ...] = Field(default=("AGENTS.md", "CLAUDE.md"), strict=False)
+    instructions: tuple[str, ...] = Field(
+        default=("AGENTS.md", "CLAUDE.md"), strict=False, description="names of files that tell the agent how to work"
+    )
     builtin_hooks: tuple[str, ...] = Field(default=("block-dangerous-bash",), strict=False)
 
 

@@ -60,6 +60,10 @@ class TaskList:
     def __str__(self) -> str:
         return "\n".join(map(str, self._tasks.values())) or "There are no tasks."
 
+    def open_ones(self) -> str:
+        """The tasks that are not completed, a line each; empty where there are none."""
+        return "\n".join(str(task) for task in self._tasks.values() if task.status != "completed")
+
     def to_json(self) -> list[dict[str, Any]]:
         """All tasks, as ``restore`` takes them."""
         return [task.to_json() for task in self._tasks.values()]

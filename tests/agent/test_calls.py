@@ -538,10 +538,13 @@ def test_history_stays_paired_whatever_fails(
     async def run() -> None:
         try:
             await harness.run()
-        except AgentLimitError:
-            assert not any(script[-1:])
+        except AgentLimitError as error:
+            limits.append(str(error))
 
+    limits: list[str] = []
     anyio.run(run)
+
+    assert not any(script[-1:]) or not limits or "times in a row" in limits[0]
 
     harness.transcript.require_paired()
     made = [call.id for m in harness.transcript if isinstance(m, AssistantMessage) for call in m.tool_calls]

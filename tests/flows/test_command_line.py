@@ -113,12 +113,14 @@ def test_run_prints_one_json_object(tmp_path: Path, server: OpenAIServer) -> Non
     done = run(tmp_path, server, "run", "--output", "json", "--prompt", "hi")
 
     body = json.loads(done.stdout)
+    usage = {"input_tokens": 7, "output_tokens": 3, "cached_tokens": 0, "cost": None}
     assert len(body.pop("session_id")) == 32
     assert body == {
         "stop_reason": "completed",
         "text": "ok",
         "changes": [],
-        "usage": {"input_tokens": 7, "output_tokens": 3},
+        "usage": usage,
+        "session_usage": usage,
         "error": None,
         "validation": None,
     }

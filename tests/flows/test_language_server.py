@@ -241,6 +241,7 @@ async def test_status_and_mode_are_answered_while_a_turn_runs(tmp_path: Path, se
             "running": True,
             "model": "m",
             "messages": 1,
+            "usage": {"inputTokens": 0, "outputTokens": 0, "cachedTokens": 0, "cost": None},
         }
     ]
     assert (status["mode"], mode, after["mode"]) == ("default", {"mode": "plan"}, "plan")

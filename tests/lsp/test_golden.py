@@ -18,7 +18,7 @@ from tests.flows.test_language_server import editor
 from tests.support.openai_server import OpenAIServer
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-USAGE = Usage(input_tokens=12, output_tokens=3)
+USAGE = Usage(input_tokens=12, output_tokens=3, cached_tokens=4, cost=0.25)
 FINDING = FindingSeen(
     path="tests/test_a.py",
     line=3,
@@ -42,6 +42,15 @@ EVENTS: tuple[AgentEvent, ...] = (
     events.ReasoningDelta(text="First"),
     events.ModelRetry(attempt=1, delay=0.5, reason="503 Service Unavailable"),
     events.AssistantReplied(content="I will.", tool_calls=("call_1",), usage=USAGE),
+    events.HistoryCompacted(
+        reason="near_limit",
+        how="summary",
+        tokens_before=110_000,
+        tokens_after=40_000,
+        messages_before=90,
+        messages_after=20,
+        usage=USAGE,
+    ),
     events.HookReached(event="PostToolUse", tool="write_file", outcome="ok"),
     events.HookActed(
         phase="pre",
@@ -91,6 +100,7 @@ EVENTS: tuple[AgentEvent, ...] = (
         text="Still failing: pytest",
         changes=("a.py",),
         usage=USAGE,
+        session_usage=USAGE,
         validation=RED,
     ),
 )

@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from agent_lsp.errors import ContextOverflow, ModelError
-from agent_lsp.models.faults import Failure, TransientFault, judge, one_line, retry_after, wait_after
+from agent_lsp.models.failures import Failure, retry_after
+from agent_lsp.models.faults import TransientFault, judge, one_line, stated_limit, wait_after
 from agent_lsp.models.settings import Backoff, OpenAIChatSettings
 
 SETTINGS = OpenAIChatSettings(name="m", base_url="https://user:pass@host:8/v1?token=t", api_key="key-that-is-secret")
@@ -40,6 +41,24 @@ SERVER = "The model server https://host:8/v1"
 )
 def test_judge_recognises_an_overflow_by_its_text(status: int | None, text: str) -> None:
     assert type(judge(Failure(text=text, status=status), SETTINGS)) is ContextOverflow
+
+
+@pytest.mark.requirement("F53")
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("'max_tokens' is too large: 2000. This model's maximum context length is 4096 tokens", 4096),
+        ("maximum context length is 8,192 tokens. However, your messages resulted in 8545 tokens.", 8192),
+        ("The input (9000 tokens) is longer than the model's context length (8192 tokens).", 8192),
+        ("prompt is too long: 210000 tokens > 200000 maximum", 200000),
+        ("`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000", 4096),
+        ("The decoder prompt (length 9000) is longer than the maximum model length of 8192", 8192),
+        ("Invalid request: Your request exceeded model token limit: 8192", 8192),
+        ("Your input exceeds the context window of this model", None),
+    ],
+)
+def test_the_size_of_the_context_is_read_from_a_refusal(text: str, limit: int | None) -> None:
+    assert stated_limit(text) == limit
 
 
 @pytest.mark.requirement("F53")

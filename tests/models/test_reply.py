@@ -184,7 +184,7 @@ def test_reader_sees_a_passing_error_inside_the_stream(error: Json) -> None:
         (
             {"error": {"message": "too long", "code": "context_length_exceeded"}},
             ContextOverflow,
-            "The conversation is too long for m: too long. Compact it or start anew",
+            "The conversation is too long for m: too long",
         ),
     ],
 )

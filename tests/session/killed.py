@@ -25,6 +25,7 @@ class Worker:
     """A model that has two calls made for each prompt, whose marks are never the same twice."""
 
     name = "worker"
+    input_limit = None
 
     def connect(self) -> None:
         """There is nothing to connect to."""

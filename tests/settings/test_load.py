@@ -191,3 +191,18 @@ def test_untrusted_workspace_may_narrow(layers: Layers) -> None:
 
     assert loaded.settings.permissions.mode == "plan"
     assert [rule.behavior for rule in loaded.rules] == [PermissionBehavior.DENY]
+
+
+@pytest.mark.requirement("F55", "S2-errors")
+def test_quirks_are_those_that_there_are(layers: Layers) -> None:
+    layers.write(user='{\n  "model": {"quirks": {"no_such_thing": true}, "name": "m"}\n}')
+    loaded = layers.load()
+    [problem] = loaded.problems
+    assert (problem.key, problem.place.line) == ("model.quirks", 2)
+    assert "no_stream_options" in problem.message
+    assert (loaded.settings.model.name, loaded.settings.model.quirks) == ("m", {})
+
+    layers.write(user='{"$schema": "x", "model": {"quirks": {"strict_roles": false, "echo_reasoning": "reasoning"}}}')
+    loaded = layers.load()
+    assert loaded.problems == ()
+    assert loaded.settings.model.quirks == {"strict_roles": False, "echo_reasoning": "reasoning"}

@@ -97,6 +97,7 @@ class SilentModel:
     """Begins an answer and never ends it; ``left`` says that the stream was closed."""
 
     name = "silent"
+    input_limit = None
     left = False
 
     def connect(self) -> None:
