@@ -73,7 +73,7 @@ clean:
 	@touch $@ .venv/product
 
 %/node_modules/.ready: %/package-lock.json
-	@node -e 'process.exit(Number.parseInt(process.versions.node) < 20)' \
+	@node -e 'process.exit(Number.parseInt(process.versions.node) < 20 ? 1 : 0)' \
 		|| { echo "the VS Code client needs Node 20 or later, with npm"; exit 1; }
 	@cd $* && npm ci --silent
 	@touch $@

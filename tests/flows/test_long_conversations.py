@@ -27,6 +27,7 @@ def test_a_refused_request_is_sent_again_shorter_and_the_session_keeps_all_of_it
     (tmp_path / "work" / "long.txt").write_text(LINES)
     read_all(server, 3)
     server.reply(OVERFLOW)
+    server.reply_text("Three reads of long.txt so far.")
     server.reply_text("I have read it.")
     first = run(tmp_path, server, "run", "--prompt", "read it all")
     server.reply_text("Yes.")
@@ -35,11 +36,11 @@ def test_a_refused_request_is_sent_again_shorter_and_the_session_keeps_all_of_it
 
     assert (first.stdout, second.stdout) == ("I have read it.\n", "Yes.\n")
     [line] = [line for line in first.stderr.splitlines() if line.startswith("[Model]")]
-    assert line.startswith("[Model] the conversation was made shorter (shortened, overflow): ")
-    refused, shorter, later = (json.dumps(request.body["messages"]) for request in server.requests[3:])
+    assert line.startswith("[Model] the conversation was made shorter (summary, overflow): ")
+    refused, _, shorter, later = (json.dumps(request.body["messages"]) for request in server.requests[3:])
     assert len(shorter) < len(refused) / 1.5
-    assert "characters left out" in shorter
-    assert "characters left out" in later
+    assert "Three reads of long.txt so far." in shorter
+    assert "Three reads of long.txt so far." in later
     assert exported.stdout.count("line 2000 of a long file") == refused.count("line 2000 of a long file")
     server.assert_consumed()
 
