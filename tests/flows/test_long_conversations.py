@@ -32,7 +32,7 @@ def test_a_refused_request_is_sent_again_shorter_and_the_session_keeps_all_of_it
     first = run(tmp_path, server, "run", "--prompt", "read it all")
     server.reply_text("Yes.")
     second = run(tmp_path, server, "run", "--continue", "--prompt", "all of it?")
-    exported = run(tmp_path, server, "sessions", "export", "--json")
+    exported = run(tmp_path, server, "sessions", "export", "--format", "json")
 
     assert (first.stdout, second.stdout) == ("I have read it.\n", "Yes.\n")
     [line] = [line for line in first.stderr.splitlines() if line.startswith("[Model]")]

@@ -68,6 +68,12 @@ export class Conversation {
         this.forget(turn, agent);
         this.note(turn, "info", `${event.reason}; trying again in ${event.delay.toFixed(1)} s`, agent);
         return "all";
+      case "history_compacted": {
+        turn.tokens += event.usage.input_tokens + event.usage.output_tokens;
+        const { how, tokens_before: before, tokens_after: after } = event;
+        const text = `The model is shown a shorter conversation (${how}): ${before.toLocaleString("en")} → ${after.toLocaleString("en")} tokens`;
+        return [this.note(turn, "info", text, agent)];
+      }
       case "hook_acted":
         return [this.note(turn, "warning", hookText(event), agent)];
       case "hook_failed":

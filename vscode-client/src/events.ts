@@ -26,6 +26,15 @@ const kinds = {
   reasoning_delta: object({ text: string }),
   model_retry: object({ attempt: number, delay: number, reason: string }),
   assistant_replied: object({ content: string, tool_calls: list(string), usage }),
+  history_compacted: object({
+    reason: string,
+    how: oneOf(["shortened", "summary", "digest"]),
+    tokens_before: number,
+    tokens_after: number,
+    messages_before: number,
+    messages_after: number,
+    usage,
+  }),
   hook_reached: object({ event: string, tool: nullable(string), outcome: nullable(oneOf(["ok", "error"])) }),
   hook_acted: object({
     phase: string,

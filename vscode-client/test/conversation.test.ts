@@ -143,6 +143,7 @@ test("the golden stream is shown, in order, and changes name their items", () =>
     "note",
     "note",
     "note",
+    "note",
     "call",
     "reader: text",
     "note",
