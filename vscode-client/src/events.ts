@@ -16,7 +16,7 @@ import {
   type Shaped,
 } from "./shape";
 
-const usage = object({ input_tokens: number, output_tokens: number });
+const usage = object({ input_tokens: number, output_tokens: number, cached_tokens: number, cost: nullable(number) });
 
 const toolResult = object({ content: string, is_error: boolean, code: nullable(string), metadata: map(json) });
 
