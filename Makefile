@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CLIENT := vscode-client
 
-.PHONY: help demo test check requirements bench soak clean vsix check-vscode test-vscode screenshots
+.PHONY: help demo test check requirements bench soak clean vsix check-vscode test-vscode test-vscode-unit screenshots
 help:
 	@echo "make demo          run the whole loop on a small project, without key or network"
 	@echo "make test          run all tests"
@@ -44,8 +44,10 @@ check-vscode: $(CLIENT)/node_modules/.ready $(CLIENT)/e2e/node_modules/.ready
 	@cd $(CLIENT) && npm run --silent check
 	@cd $(CLIENT)/e2e && npm run --silent check
 
-test-vscode: .venv/dev vsix
+test-vscode-unit: .venv/dev vsix
 	@cd $(CLIENT) && npm test --silent
+
+test-vscode: test-vscode-unit
 	@$(CLIENT)/scripts/install-chromium.sh >/dev/null
 	@$(CLIENT)/scripts/install-code-server.sh >/dev/null
 	@cd $(CLIENT)/e2e && npm test --silent

@@ -8,7 +8,7 @@ import { Conversation } from "../src/conversation";
 import { eventParams, type AgentEvent } from "../src/events";
 import { list } from "../src/shape";
 
-const USAGE = { input_tokens: 1, output_tokens: 2 };
+const USAGE = { input_tokens: 1, output_tokens: 2, cached_tokens: 0, cost: null };
 
 function play(...events: readonly AgentEvent[]): Conversation {
   const conversation = new Conversation("s1");
