@@ -81,7 +81,7 @@ const kinds = {
     text: string,
     changes: list(string),
     usage,
-    session_usage: nullable(usage),
+    session_usage: usage,
     error: nullable(string),
     validation: nullable(validationReport),
   }),
