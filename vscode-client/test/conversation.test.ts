@@ -106,6 +106,7 @@ test("a turn that ends leaves nothing running", () => {
       text: "",
       changes: ["b.py"],
       usage: USAGE,
+      session_usage: USAGE,
       error: null,
       validation: null,
     },
